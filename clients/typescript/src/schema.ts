@@ -2292,7 +2292,26 @@ export interface components {
     responses: never;
     parameters: never;
     requestBodies: never;
-    headers: never;
+    headers: {
+        /** @description The ID of the request. */
+        "X-Request-Id": string;
+        /**
+         * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+         * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+         */
+        "RateLimit-Policy": string;
+        /**
+         * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+         * @example "minute";r=59;t=60, "month";r=4975;t=604800
+         */
+        RateLimit: string;
+        /** @description Requests per minute that the key may make. */
+        "X-RateLimit-Limit": number;
+        /** @description Requests that remain in the current window of one minute. */
+        "X-RateLimit-Remaining": number;
+        /** @description Seconds until the window ends and requests are allowed again. */
+        "X-RateLimit-Reset": number;
+    };
     pathItems: never;
 }
 export type $defs = Record<string, never>;
@@ -2327,24 +2346,12 @@ export interface operations {
             /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
@@ -2443,8 +2450,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2454,8 +2465,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -2467,24 +2477,12 @@ export interface operations {
             /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
             402: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -2500,8 +2498,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include channel transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2511,8 +2513,12 @@ export interface operations {
             /** @description `channel_not_found`: The channel does not exist. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2522,8 +2528,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -2535,26 +2540,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2564,8 +2557,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2575,8 +2572,14 @@ export interface operations {
             /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
             502: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2586,8 +2589,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -2599,8 +2606,12 @@ export interface operations {
             /** @description `upstream_timeout`: YouTube did not respond in time. */
             504: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2631,24 +2642,12 @@ export interface operations {
             /** @description The newest uploads, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2658,8 +2657,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2669,8 +2672,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -2682,8 +2684,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2693,8 +2699,12 @@ export interface operations {
             /** @description `channel_not_found`: The channel does not exist. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2704,8 +2714,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -2717,26 +2726,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2746,8 +2743,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2757,8 +2758,14 @@ export interface operations {
             /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
             502: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2768,8 +2775,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -2781,8 +2792,12 @@ export interface operations {
             /** @description `upstream_timeout`: YouTube did not respond in time. */
             504: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2819,24 +2834,12 @@ export interface operations {
             /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the playlist's order; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
@@ -2942,8 +2945,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2953,8 +2960,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -2966,24 +2972,12 @@ export interface operations {
             /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
             402: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -2999,8 +2993,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3010,8 +3008,12 @@ export interface operations {
             /** @description `playlist_not_found`: The playlist does not exist. `playlist_not_found`: The playlist is private. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3021,8 +3023,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -3034,26 +3035,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3063,8 +3052,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3074,8 +3067,14 @@ export interface operations {
             /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
             502: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3085,8 +3084,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -3098,8 +3101,12 @@ export interface operations {
             /** @description `upstream_timeout`: YouTube did not respond in time. */
             504: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3134,24 +3141,12 @@ export interface operations {
             /** @description The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true. The other formats are `text/plain`, `application/x-subrip`, `text/vtt` and `text/markdown`. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
@@ -3216,8 +3211,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3227,8 +3226,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -3240,24 +3238,12 @@ export interface operations {
             /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
             402: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -3273,8 +3259,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3284,8 +3274,12 @@ export interface operations {
             /** @description `video_not_found`: The text is not a reference to a video. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3295,8 +3289,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -3308,8 +3301,12 @@ export interface operations {
             /** @description `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live or has just ended. Its captions are not available yet. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3319,26 +3316,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3348,8 +3333,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3359,8 +3348,14 @@ export interface operations {
             /** @description `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_failure`: YouTube sent a response that could not be read. Retry later. */
             502: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3370,8 +3365,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -3383,8 +3382,12 @@ export interface operations {
             /** @description `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. */
             504: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3409,24 +3412,12 @@ export interface operations {
             /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the order of the request; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
@@ -3528,8 +3519,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3539,8 +3534,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -3552,24 +3546,12 @@ export interface operations {
             /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
             402: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -3585,8 +3567,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3596,8 +3582,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -3609,8 +3594,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3620,8 +3609,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3631,26 +3624,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3660,8 +3641,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3671,8 +3656,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -3684,8 +3673,12 @@ export interface operations {
             /** @description `upstream_timeout`: YouTube did not respond in time. */
             504: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3706,24 +3699,12 @@ export interface operations {
             /** @description The usage of the current calendar month. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3733,8 +3714,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3744,8 +3729,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -3757,8 +3741,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3768,8 +3756,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -3781,26 +3768,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3810,8 +3785,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3821,8 +3800,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -3845,8 +3828,7 @@ export interface operations {
             /** @description The metadata of the service as an OAuth resource. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3870,8 +3852,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -3883,8 +3864,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3905,8 +3885,7 @@ export interface operations {
             /** @description The metadata of `/mcp` as an OAuth resource. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3930,8 +3909,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -3943,8 +3921,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3970,24 +3947,12 @@ export interface operations {
             /** @description A page of jobs, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4044,8 +4009,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4055,8 +4024,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -4068,8 +4036,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4079,8 +4051,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -4092,26 +4063,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4121,8 +4080,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4132,8 +4095,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -4163,24 +4130,12 @@ export interface operations {
             /** @description The new job, or the one that a request with the same key has created. */
             202: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description The path of the job: `/jobs/{id}`. */
                     Location?: string;
                     [name: string]: unknown;
@@ -4230,8 +4185,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4241,8 +4200,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -4254,8 +4212,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4265,8 +4227,12 @@ export interface operations {
             /** @description `channel_not_found`: The channel does not exist. `playlist_not_found`: The playlist does not exist. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4276,8 +4242,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -4289,8 +4254,12 @@ export interface operations {
             /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4300,8 +4269,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4311,8 +4284,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4322,26 +4299,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4351,8 +4316,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4362,8 +4331,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -4389,24 +4362,12 @@ export interface operations {
             /** @description The job. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4458,8 +4419,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4469,8 +4434,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -4482,8 +4446,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4493,8 +4461,12 @@ export interface operations {
             /** @description `job_not_found`: The organization has no job with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4504,8 +4476,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -4517,26 +4488,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4546,8 +4505,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4557,8 +4520,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -4584,24 +4551,12 @@ export interface operations {
             /** @description The job was deleted. */
             204: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4609,8 +4564,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4620,8 +4579,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -4633,8 +4591,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4644,8 +4606,12 @@ export interface operations {
             /** @description `job_not_found`: The organization has no job with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4655,8 +4621,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -4668,26 +4633,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4697,8 +4650,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4708,8 +4665,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -4735,24 +4696,12 @@ export interface operations {
             /** @description The canceled job. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4804,8 +4753,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4815,8 +4768,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -4828,8 +4780,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4839,8 +4795,12 @@ export interface operations {
             /** @description `job_not_found`: The organization has no job with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4850,8 +4810,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -4863,8 +4822,12 @@ export interface operations {
             /** @description `job_finished`: The job has already been completed or has failed. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4874,8 +4837,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4885,8 +4852,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4896,26 +4867,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4925,8 +4884,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4936,8 +4899,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -4963,24 +4930,12 @@ export interface operations {
             /** @description The job. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5032,8 +4987,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5043,8 +5002,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -5056,8 +5014,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5067,8 +5029,12 @@ export interface operations {
             /** @description `job_not_found`: The organization has no job with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5078,8 +5044,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -5091,8 +5056,12 @@ export interface operations {
             /** @description `job_finished`: The job has already been completed. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5102,8 +5071,12 @@ export interface operations {
             /** @description `results_expired`: The results were deleted at `expiresAt`. */
             410: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5113,8 +5086,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5124,8 +5101,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5135,26 +5116,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5164,8 +5133,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5175,8 +5148,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -5207,24 +5184,12 @@ export interface operations {
             /** @description Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
                     Vary?: string;
                     [name: string]: unknown;
@@ -5348,8 +5313,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5359,8 +5328,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -5372,8 +5340,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5383,8 +5355,12 @@ export interface operations {
             /** @description `job_not_found`: The organization has no job with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5394,8 +5370,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -5407,8 +5382,12 @@ export interface operations {
             /** @description `results_expired`: The results were deleted at `expiresAt`. */
             410: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5418,26 +5397,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5447,8 +5414,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5458,8 +5429,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -5487,24 +5462,12 @@ export interface operations {
             /** @description A page of subscriptions, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5557,8 +5520,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5568,8 +5535,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -5581,8 +5547,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5592,8 +5562,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -5605,26 +5574,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5634,8 +5591,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5645,8 +5606,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -5676,24 +5641,12 @@ export interface operations {
             /** @description The new subscription, or the one that a request with the same key has created. */
             201: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description The path of the subscription: `/subscriptions/{id}`. */
                     Location?: string;
                     [name: string]: unknown;
@@ -5739,8 +5692,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5750,8 +5707,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -5763,8 +5719,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include channel subscriptions. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5774,8 +5734,12 @@ export interface operations {
             /** @description `channel_not_found`: The channel does not exist. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5785,8 +5749,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -5798,8 +5761,12 @@ export interface operations {
             /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5809,8 +5776,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5820,8 +5791,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5831,26 +5806,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_subscriptions`: The organization has too many subscriptions. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5860,8 +5823,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5871,8 +5838,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -5898,24 +5869,12 @@ export interface operations {
             /** @description The subscription. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5963,8 +5922,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5974,8 +5937,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -5987,8 +5949,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5998,8 +5964,12 @@ export interface operations {
             /** @description `subscription_not_found`: The organization has no subscription with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6009,8 +5979,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -6022,26 +5991,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6051,8 +6008,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6062,8 +6023,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -6089,24 +6054,12 @@ export interface operations {
             /** @description The subscription was deleted. */
             204: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -6114,8 +6067,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6125,8 +6082,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -6138,8 +6094,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6149,8 +6109,12 @@ export interface operations {
             /** @description `subscription_not_found`: The organization has no subscription with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6160,8 +6124,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -6173,26 +6136,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6202,8 +6153,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6213,8 +6168,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -6244,24 +6203,12 @@ export interface operations {
             /** @description The changed subscription. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6309,8 +6256,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6320,8 +6271,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -6333,8 +6283,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6344,8 +6298,12 @@ export interface operations {
             /** @description `subscription_not_found`: The organization has no subscription with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6355,8 +6313,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -6368,8 +6325,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6379,8 +6340,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6390,26 +6355,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6419,8 +6372,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6430,8 +6387,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -6457,24 +6418,12 @@ export interface operations {
             /** @description The subscription, which is checked soon. */
             202: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6522,8 +6471,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6533,8 +6486,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -6546,8 +6498,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6557,8 +6513,12 @@ export interface operations {
             /** @description `subscription_not_found`: The organization has no subscription with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6568,8 +6528,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -6581,8 +6540,12 @@ export interface operations {
             /** @description `conflict`: The caller has paused the subscription. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6592,8 +6555,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6603,8 +6570,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6614,26 +6585,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `rate_limited`: A check was requested a moment ago. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6643,8 +6602,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6654,8 +6617,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -6686,24 +6653,12 @@ export interface operations {
             /** @description Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
                     Vary?: string;
                     [name: string]: unknown;
@@ -6821,8 +6776,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6832,8 +6791,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -6845,8 +6803,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6856,8 +6818,12 @@ export interface operations {
             /** @description `subscription_not_found`: The organization has no subscription with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6867,8 +6833,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -6880,8 +6845,12 @@ export interface operations {
             /** @description `results_expired`: Results after the cursor were deleted. */
             410: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6891,26 +6860,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6920,8 +6877,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6931,8 +6892,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -6955,24 +6920,12 @@ export interface operations {
             /** @description The webhooks, oldest first, without their secrets. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7001,8 +6954,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7012,8 +6969,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -7025,8 +6981,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7036,8 +6996,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -7049,26 +7008,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7078,8 +7025,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7089,8 +7040,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -7117,24 +7072,12 @@ export interface operations {
             /** @description The new webhook, including its secret. */
             201: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7160,8 +7103,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7171,8 +7118,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -7184,8 +7130,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7195,8 +7145,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -7208,8 +7157,12 @@ export interface operations {
             /** @description `conflict`: The organization has too many webhooks. `conflict`: The service has no key for the secrets of webhooks. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7219,8 +7172,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7230,8 +7187,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7241,26 +7202,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7270,8 +7219,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7281,8 +7234,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -7308,24 +7265,12 @@ export interface operations {
             /** @description The webhook is deleted. */
             204: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -7333,8 +7278,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7344,8 +7293,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -7357,8 +7305,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7368,8 +7320,12 @@ export interface operations {
             /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7379,8 +7335,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -7392,26 +7347,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7421,8 +7364,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7432,8 +7379,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -7459,24 +7410,12 @@ export interface operations {
             /** @description The webhook, including its new secret. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7502,8 +7441,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7513,8 +7456,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -7526,8 +7468,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7537,8 +7483,12 @@ export interface operations {
             /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7548,8 +7498,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -7561,8 +7510,12 @@ export interface operations {
             /** @description `conflict`: The service has no key for the secrets of webhooks. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7572,8 +7525,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7583,8 +7540,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7594,26 +7555,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7623,8 +7572,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7634,8 +7587,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -7661,24 +7618,12 @@ export interface operations {
             /** @description Whether the receiver accepted the event. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7696,8 +7641,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7707,8 +7656,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -7720,8 +7668,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7731,8 +7683,12 @@ export interface operations {
             /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7742,8 +7698,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -7755,8 +7710,12 @@ export interface operations {
             /** @description `conflict`: The secret of the webhook cannot be read. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7766,8 +7725,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7777,8 +7740,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7788,26 +7755,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7817,8 +7772,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7828,8 +7787,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -7860,24 +7823,12 @@ export interface operations {
             /** @description A page of deliveries, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7906,8 +7857,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7917,8 +7872,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -7930,8 +7884,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7941,8 +7899,12 @@ export interface operations {
             /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7952,8 +7914,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -7965,26 +7926,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7994,8 +7943,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8005,8 +7958,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8044,24 +8001,12 @@ export interface operations {
             /** @description The JSON-RPC response; as server-sent events (`text/event-stream`) for the revisions of 2025. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8071,24 +8016,12 @@ export interface operations {
             /** @description The message is a notification, which has no response. */
             202: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -8096,8 +8029,12 @@ export interface operations {
             /** @description The body is not one JSON-RPC message (an error of JSON-RPC), or not JSON (`invalid_request`). */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8107,8 +8044,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -8120,8 +8056,12 @@ export interface operations {
             /** @description `invalid_request`: The page that sends the request is not allowed to. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8131,8 +8071,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -8144,8 +8083,12 @@ export interface operations {
             /** @description The revision of the protocol requires that the client accepts JSON and server-sent events. */
             406: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8155,8 +8098,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8166,8 +8113,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8177,26 +8128,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8206,8 +8145,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8217,8 +8160,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8246,8 +8193,7 @@ export interface operations {
             /** @description A page of organizations, oldest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8272,8 +8218,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8283,8 +8228,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -8296,8 +8240,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8307,8 +8250,7 @@ export interface operations {
             /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8318,8 +8260,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -8331,26 +8272,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8360,8 +8289,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8371,8 +8299,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8399,8 +8326,7 @@ export interface operations {
             /** @description The new organization. */
             201: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8420,8 +8346,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8431,8 +8356,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -8444,8 +8368,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8455,8 +8378,7 @@ export interface operations {
             /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8466,8 +8388,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -8479,8 +8400,7 @@ export interface operations {
             /** @description `conflict`: Another organization has the external ID. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8490,8 +8410,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8501,8 +8420,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8512,26 +8430,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8541,8 +8447,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8552,8 +8457,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8579,8 +8483,7 @@ export interface operations {
             /** @description The organization. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8600,8 +8503,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8611,8 +8513,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -8624,8 +8525,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8635,8 +8535,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8646,8 +8545,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -8659,26 +8557,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8688,8 +8574,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8699,8 +8584,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8726,8 +8610,7 @@ export interface operations {
             /** @description The deleted organization. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8749,8 +8632,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8760,8 +8642,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -8773,8 +8654,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8784,8 +8664,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8795,8 +8674,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -8808,26 +8686,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8837,8 +8703,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8848,8 +8713,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8879,8 +8743,7 @@ export interface operations {
             /** @description The updated organization. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8900,8 +8763,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8911,8 +8773,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -8924,8 +8785,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8935,8 +8795,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8946,8 +8805,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -8959,8 +8817,7 @@ export interface operations {
             /** @description `conflict`: Another organization has the external ID. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8970,8 +8827,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8981,8 +8837,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8992,26 +8847,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9021,8 +8864,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9032,8 +8874,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -9064,8 +8905,7 @@ export interface operations {
             /** @description A page of keys, oldest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9096,8 +8936,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9107,8 +8946,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -9120,8 +8958,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9131,8 +8968,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9142,8 +8978,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -9155,26 +8990,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9184,8 +9007,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9195,8 +9017,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -9226,8 +9047,7 @@ export interface operations {
             /** @description The new key, including its plaintext. */
             201: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9254,8 +9074,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9265,8 +9084,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -9278,8 +9096,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9289,8 +9106,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9300,8 +9116,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -9313,8 +9128,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9324,8 +9138,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9335,26 +9148,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9364,8 +9165,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9375,8 +9175,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -9406,8 +9205,7 @@ export interface operations {
             /** @description The new key, including its plaintext, and the old key. */
             201: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9448,8 +9246,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9459,8 +9256,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -9472,8 +9268,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9483,8 +9278,7 @@ export interface operations {
             /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9494,8 +9288,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -9507,8 +9300,7 @@ export interface operations {
             /** @description `conflict`: The key is revoked, expired or already replaced. `conflict`: The key is a client of the identity provider. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9518,8 +9310,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9529,8 +9320,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9540,26 +9330,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9569,8 +9347,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9580,8 +9357,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -9607,8 +9383,7 @@ export interface operations {
             /** @description The revoked key. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9635,8 +9410,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9646,8 +9420,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -9659,8 +9432,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9670,8 +9442,7 @@ export interface operations {
             /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9681,8 +9452,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -9694,26 +9464,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9723,8 +9481,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9734,8 +9491,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -9761,8 +9517,7 @@ export interface operations {
             /** @description The client. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9788,8 +9543,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9799,8 +9553,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -9812,8 +9565,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9823,8 +9575,7 @@ export interface operations {
             /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9834,8 +9585,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -9847,8 +9597,7 @@ export interface operations {
             /** @description `conflict`: The key is an API key, which stays revoked. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9858,8 +9607,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9869,8 +9617,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9880,26 +9627,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9909,8 +9644,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9920,8 +9654,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -9956,8 +9689,7 @@ export interface operations {
             /** @description The usage of the current calendar month. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9987,8 +9719,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9998,8 +9729,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -10011,8 +9741,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10022,8 +9751,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10033,8 +9761,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -10046,26 +9773,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10075,8 +9790,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10086,8 +9800,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -10110,8 +9823,7 @@ export interface operations {
             /** @description What was removed. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10129,8 +9841,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10140,8 +9851,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -10153,8 +9863,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10164,8 +9873,7 @@ export interface operations {
             /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10175,8 +9883,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -10188,8 +9895,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10199,8 +9905,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10210,26 +9915,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10239,8 +9932,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10250,8 +9942,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -10277,8 +9968,7 @@ export interface operations {
             /** @description The canceled job. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10330,8 +10020,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10341,8 +10030,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -10354,8 +10042,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10365,8 +10052,7 @@ export interface operations {
             /** @description `job_not_found`: The job does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10376,8 +10062,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -10389,8 +10074,7 @@ export interface operations {
             /** @description `job_finished`: The job has already been completed or has failed. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10400,8 +10084,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10411,8 +10094,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10422,26 +10104,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10451,8 +10121,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10462,8 +10131,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -10493,8 +10161,7 @@ export interface operations {
             /** @description A page of changes, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10532,8 +10199,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10543,8 +10209,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -10556,8 +10221,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10567,8 +10231,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10578,8 +10241,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -10591,26 +10253,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10620,8 +10270,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10631,8 +10280,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -10663,8 +10311,7 @@ export interface operations {
             /** @description A page of jobs, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10721,8 +10368,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10732,8 +10378,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -10745,8 +10390,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10756,8 +10400,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10767,8 +10410,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -10780,26 +10422,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10809,8 +10439,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10820,8 +10449,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -10852,8 +10480,7 @@ export interface operations {
             /** @description A page of subscriptions, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10906,8 +10533,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10917,8 +10543,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -10930,8 +10555,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10941,8 +10565,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10952,8 +10575,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -10965,26 +10587,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10994,8 +10604,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11005,8 +10614,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -11029,8 +10637,7 @@ export interface operations {
             /** @description The state of each egress. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11070,8 +10677,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11081,8 +10687,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -11094,8 +10699,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11105,8 +10709,7 @@ export interface operations {
             /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11116,8 +10719,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -11129,26 +10731,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11158,8 +10748,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11169,8 +10758,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -11193,8 +10781,7 @@ export interface operations {
             /** @description The process is alive. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11204,8 +10791,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -11228,8 +10814,7 @@ export interface operations {
             /** @description The service can serve requests. The status is `degraded` while a non-critical dependency is down. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11239,8 +10824,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -11252,8 +10836,7 @@ export interface operations {
             /** @description A critical dependency is down, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11274,8 +10857,7 @@ export interface operations {
             /** @description All metrics. docs/monitoring.md describes them. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11291,8 +10873,7 @@ export interface operations {
             /** @description `unauthorized`: The metrics token is missing or invalid, while `METRICS_TOKEN` is set. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -11304,8 +10885,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -11317,8 +10897,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
