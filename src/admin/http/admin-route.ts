@@ -20,7 +20,6 @@ import { KEY, ORGANIZATION } from './dto/responses.dto.js';
 
 // What the admin controllers share: their guard, decorators and errors.
 
-/** The name of the admin token's scheme in the OpenAPI document. */
 export const ADMIN_TOKEN_SCHEME = 'adminToken';
 
 /**
@@ -50,7 +49,6 @@ class AdminGuard implements CanActivate {
   }
 }
 
-/** What every route under `/admin` has. */
 export function AdminRoutes(): ClassDecorator {
   return applyDecorators(
     ApiTags('admin'),
