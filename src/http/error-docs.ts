@@ -130,11 +130,12 @@ export function describeRoutes({ paths, components = {} }: OpenAPIObject, routes
       const examples = errors.filter(({ error }) => error.status === status);
       responses[status] ??= errorResponse(status, examples);
     }
-    const limits = errors.includes(EXAMPLES.rate_limited) ? LIMITS : {};
+    const limits = errors.includes(EXAMPLES.rate_limited) ? shared(RATE_LIMIT_HEADERS) : {};
     for (const [status, response] of Object.entries(responses)) {
       if (!response || '$ref' in response) continue;
-      const common = BEFORE_LIMITS.includes(status) ? {} : limits;
-      response.headers = { ...REQUEST_ID_REF, ...common, ...response.headers };
+      // These two are sent before the key is verified.
+      const common = ['401', '405'].includes(status) ? {} : limits;
+      response.headers = { ...shared(REQUEST_ID_HEADER), ...common, ...response.headers };
     }
   }
 }
@@ -167,12 +168,6 @@ const RETRY_AFTER = {
 const shared = (headers: object) =>
   Object.fromEntries(Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-const REQUEST_ID_REF = shared(REQUEST_ID_HEADER);
-const LIMITS = shared(RATE_LIMIT_HEADERS);
-
-/** The statuses of what is refused before the key is known, and its limits with it. */
-const BEFORE_LIMITS = ['401', '405'];
-
 /** The headers of error responses by status, besides those of all responses. */
 const HEADERS: Readonly<Record<number, NonNullable<ApiResponseOptions['headers']>>> = {
   401: {
@@ -182,7 +177,7 @@ const HEADERS: Readonly<Record<number, NonNullable<ApiResponseOptions['headers']
   },
   402: QUOTA_HEADERS,
   405: { Allow: text('The methods that the endpoint supports.') },
-  429: { ...RETRY_AFTER, ...LIMITS },
+  429: { ...RETRY_AFTER, ...shared(RATE_LIMIT_HEADERS) },
   502: RETRY_AFTER,
   503: RETRY_AFTER,
 };
