@@ -4,6 +4,7 @@ import { RequiresApiKey } from '../../auth/auth.decorators.js';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { contentOf } from '../../http/response-docs.js';
 import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
+import { ENTRY_HEADERS } from '../../transcripts/dto/api-transcripts.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { IdempotencyConflictError, ResultsExpiredError, StoredResultsLimitError, TooManyJobsError } from '../job.js';
 import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
@@ -88,13 +89,7 @@ export function ApiResults(
     ApiOkResponse({
       description:
         'Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on.',
-      headers: {
-        Vary: {
-          description:
-            '`Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it.',
-          schema: { type: 'string' },
-        },
-      },
+      headers: { Vary: ENTRY_HEADERS.Vary },
       ...contentOf(
         { schema: { $ref: getSchemaPath(type) }, example },
         {
