@@ -172,9 +172,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
       attempt: (scope) => this.attemptList(scope, read),
     });
     if (end && 'value' in end) return end.value;
-    const error = end
-      ? end.error
-      : new UpstreamError('upstream_blocked', new Error('Every egress is blocked after refusals.'));
+    const error = end ? end.error : new UpstreamError('upstream_blocked', new Error('Every egress is blocked.'));
     if (!(error instanceof UpstreamError) || error.code !== 'upstream_blocked') throw error;
     const waitSeconds = error.retryAfterSeconds ?? this.egresses.blockedForSeconds('channel') ?? undefined;
     throw new UpstreamError(error.code, error.cause, waitSeconds);
