@@ -127,20 +127,22 @@ function documentedBy(subject: Declared): readonly DocumentedError[] {
  * Adds to the operations what follows from their routes: the headers of the responses, and the errors, as a response for each status
  * that an operation does not describe itself.
  */
-export function describeRoutes({ paths }: OpenAPIObject, routes: readonly Route[]): void {
+export function describeRoutes({ paths, components = {} }: OpenAPIObject, routes: readonly Route[]): void {
+  components.headers = { ...REQUEST_ID_HEADER, ...RATE_LIMIT_HEADERS };
   for (const route of routes) {
     const responses = paths[route.path]?.[route.method.toLowerCase() as 'get']?.responses;
     if (!responses) continue;
     const errors = errorsOf(route);
-    const isLimited = errors.includes(EXAMPLES.rate_limited);
-    for (const [status, response] of Object.entries(responses)) {
-      if (!response || '$ref' in response) continue;
-      const limits = isLimited && status.startsWith('2') ? RATE_LIMIT_HEADERS : {};
-      response.headers = { ...REQUEST_ID_HEADER, ...limits, ...response.headers };
-    }
     for (const status of new Set(errors.map(({ error }) => error.status))) {
       const examples = errors.filter(({ error }) => error.status === status);
       responses[status] ??= errorResponse(status, examples);
+    }
+    const limits = errors.includes(EXAMPLES.rate_limited) ? shared(RATE_LIMIT_HEADERS) : {};
+    for (const [status, response] of Object.entries(responses)) {
+      if (!response || '$ref' in response) continue;
+      // These two are sent before the key is verified.
+      const common = ['401', '405'].includes(status) ? {} : limits;
+      response.headers = { ...shared(REQUEST_ID_HEADER), ...common, ...response.headers };
     }
   }
 }
@@ -169,16 +171,21 @@ const RETRY_AFTER = {
   'Retry-After': { description: 'Seconds to wait before a retry.', schema: { type: 'integer' as const } },
 };
 
-/** The headers of error responses by status, besides the ID of the request. */
+/** Headers of many responses, which refer to one description. */
+const shared = (headers: object) =>
+  Object.fromEntries(Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+/** The headers of error responses by status, besides those of all responses. */
 const HEADERS: Readonly<Record<number, NonNullable<ApiResponseOptions['headers']>>> = {
   401: {
     'WWW-Authenticate': text(
       '`Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728).',
     ),
   },
-  402: { ...RATE_LIMIT_HEADERS, ...QUOTA_HEADERS },
+  402: QUOTA_HEADERS,
   405: { Allow: text('The methods that the endpoint supports.') },
-  429: { ...RETRY_AFTER, ...RATE_LIMIT_HEADERS },
+  429: { ...RETRY_AFTER, ...shared(RATE_LIMIT_HEADERS) },
+  502: RETRY_AFTER,
   503: RETRY_AFTER,
 };
 
@@ -186,7 +193,7 @@ function errorResponse(status: number, examples: readonly ErrorExample[]) {
   const codes = examples.map(({ error }) => error.code);
   return {
     description: examples.map(({ title, error }) => `\`${error.code}\`: ${title}.`).join(' '),
-    headers: { ...REQUEST_ID_HEADER, ...HEADERS[status] },
+    headers: HEADERS[status] ?? {},
     content: {
       'application/json': {
         schema: { $ref: getSchemaPath(ErrorBodyDto) },

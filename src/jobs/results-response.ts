@@ -4,7 +4,7 @@ import { Environment } from '../config/environment.js';
 import { HeldTexts, ResponseMemory } from '../transcripts/response-memory.js';
 import type { Chunk } from '../transcripts/formats/json.js';
 import { writeResponse } from '../transcripts/response/response-writer.js';
-import { encodingFor, NDJSON } from '../transcripts/response/transcripts-response.js';
+import { acceptedType, encodingFor, NDJSON, withCharset } from '../transcripts/response/transcripts-response.js';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/validation.js';
 import type { JobSummaryDto } from './dto/job.dto.js';
 import type { ResultsQueryDto } from './dto/jobs-request.dto.js';
@@ -79,14 +79,14 @@ export class ResultsResponse {
     request: Request,
     response: Response,
   ): Promise<void> {
-    const type = request.accepts(['application/json', NDJSON]) === NDJSON ? NDJSON : 'application/json';
+    const type = acceptedType(request, ['application/json', NDJSON]);
     const count = type === NDJSON ? (limit ?? Infinity) : Math.min(limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX);
     const disconnect = (): void => void response.destroy();
     const target = { disconnect, organizationId, variant, format: FORMATS[type] };
     const chunks = await this.begin(target, read, count, after);
     response.vary('Accept-Encoding');
     response.vary('Accept');
-    response.setHeader('Content-Type', `${type}; charset=utf-8`);
+    response.setHeader('Content-Type', withCharset(type));
     await writeResponse(response, chunks, encodingFor(request), new HeldTexts(this.memory, organizationId));
   }
 

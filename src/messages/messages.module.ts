@@ -220,7 +220,10 @@ class TcpServer extends ServerTCP {
     return super.handleMessage(socket, message);
   }
 
-  protected override readonly handleError = logFault;
+  /** The start itself reports why the server cannot listen. */
+  protected override readonly handleError = (error: unknown): void => {
+    if (this.unwrap<Server>().listening) logFault(error);
+  };
 }
 
 /** Leaves the queue group before the running calls have ended. Nest would leave it when it closes the connection. */

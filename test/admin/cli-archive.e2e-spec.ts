@@ -1,5 +1,14 @@
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -201,9 +210,24 @@ describe('the command archive', () => {
     writeFileSync(join(out, stored), 'unchanged');
     const { code, output } = await archive('@tidewater', out);
     expect(code).toBe(0);
-    expect(output).toMatch(/: 5 of 5 videos have a transcript, 1 new files in /);
+    expect(output).toMatch(/: 5 of 5 videos have a transcript, 1 new file in /);
     expect(filesOf(out)).toHaveLength(5);
     expect(readFileSync(join(out, stored), 'utf8')).toBe('unchanged');
+  });
+
+  it('keeps a file whose name is another one than it would have now', async () => {
+    const out = newDirectory();
+    await archive('@tidewater', out);
+    const index = indexOf(out);
+    const [first] = index.videos;
+    const renamed = `-rf --help [${first?.videoId ?? ''}].json`;
+    renameSync(join(out, first?.file ?? ''), join(out, renamed));
+    const videos = index.videos.map((video, at) => (at === 0 ? { ...video, file: renamed } : video));
+    writeFileSync(join(out, 'index.json'), JSON.stringify({ ...index, videos }));
+    // With another limit the job takes all videos.
+    expect((await archive('@tidewater', out, '--limit', '9')).output).toMatch(/5 of 5 .*, 0 new files in /);
+    expect(filesOf(out)).toHaveLength(5);
+    expect(filesOf(out)).toContain(renamed);
   });
 
   it('takes what is listed when the list ends early, and the rest with the next run', async () => {
@@ -299,7 +323,8 @@ describe('the command archive', () => {
   });
 
   it.each<[what: string, channel: string, args: string[], line: RegExp]>([
-    ['an unknown channel', '@no-such-channel', [], /^error: Channel not found\./],
+    ['an unknown channel', '@no-such-channel', [], /^error: Channel not found\. Use a channel .* or a playlist/],
+    ['a video', 'https://youtu.be/tw-tea_____', [], /^error: Channel not found\. .*; for a video use transcripts\.\n$/],
     ['a malformed reference', 'https://example.com/a', [], /^error: Channel not found\./],
     ['a limit of 0', '@tidewater', ['--limit', '0'], /Use a whole number from 1\.\n$/],
     ['an unknown format', '@tidewater', ['--format', 'srt'], /Allowed choices are json, markdown\.\n$/],

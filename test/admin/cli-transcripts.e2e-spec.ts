@@ -54,7 +54,7 @@ describe('the command transcripts as a process', () => {
   it('ends with 1 and one line for an unknown channel', async () => {
     const { code, output, errorOutput } = await runCli(['transcripts', '@no-such-channel'], variables());
     expect([code, output]).toEqual([1, '']);
-    expect(errorOutput).toMatch(/^error: Channel not found\..*\n$/);
+    expect(errorOutput).toMatch(/^error: Channel not found\. Use a channel .*a playlist .*the URL of a video.*\n$/);
   });
 });
 
@@ -93,6 +93,8 @@ describe('the command transcripts', () => {
     ['a video without captions', ['https://youtu.be/hl-silent__'], /error: This video has no captions\.\n$/],
     ['a mix', ['https://www.youtube.com/playlist?list=RDtw-bread___'], /^error: A mix \(RD…\)/],
     ['the text of a channel', ['@tidewater', '--format', 'text'], /^error: text is a format of one video\./],
+    ['a limit of one video', ['https://youtu.be/tw-tea_____', '--limit', '3'], /^error: --limit and --kinds are for/],
+    ['kinds of one video', ['https://youtu.be/tw-tea_____', '--kinds', 'live'], /^error: --limit and --kinds are for/],
     ['an unknown format', ['@tidewater', '--format', 'pdf'], /^error: .*pdf.* is invalid\. Allowed choices are/],
     ['a limit of 0', ['@tidewater', '--limit', '0'], /^error: .*Use a whole number from 1\.\n$/],
     ['malformed languages', ['@tidewater', '--languages', 'e'], /is invalid\. languages must be/],

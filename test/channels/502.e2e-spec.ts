@@ -37,6 +37,8 @@ describe('a channel that the platform refuses to return', () => {
       key,
     );
     expect([response.status, response.body?.error.code]).toEqual([502, code]);
+    // The first refusal pauses the egress, and the response has the rest of that pause too.
+    expect(response.headers['retry-after'] !== undefined).toBe(code === 'upstream_blocked');
     expect(response.body.error).toMatchObject({ retryable: true, requestId: response.headers['x-request-id'] });
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
   });

@@ -81,6 +81,8 @@ describe('a Markdown response', () => {
   it.each([
     ['text/markdown;q=0.1, application/json', 'application/json'],
     ['text/markdown, application/x-ndjson;q=0.9', 'text/markdown'],
+    ['text/markdown; charset=utf-8', 'text/markdown'],
+    ['application/x-ndjson;charset=UTF-8, application/json;q=0.5', 'application/x-ndjson'],
     ['text/*', 'text/markdown'],
     ['*/*', 'application/json'],
     ['text/html', 'application/json'],

@@ -88,8 +88,11 @@ describe('the results of a completed job', () => {
     });
     const zipped = gunzipSync(await rawBody(path, key, { 'Accept-Encoding': 'gzip' })).toString();
     expect(JSON.parse(zipped).results).toEqual(page.body.results);
-    for (const encoding of ['gzip', 'identity']) {
-      const raw = await rawBody(path, key, { ...NDJSON, 'Accept-Encoding': encoding });
+    for (const [accept, encoding] of [
+      ['application/x-ndjson', 'gzip'],
+      ['application/x-ndjson; charset=utf-8', 'identity'],
+    ] as const) {
+      const raw = await rawBody(path, key, { Accept: accept, 'Accept-Encoding': encoding });
       const lines = linesOf((encoding === 'gzip' ? gunzipSync(raw) : raw).toString());
       expect(lines.slice(0, -1).map(({ type }) => type as string)).toEqual(page.body.results.map(() => 'result'));
       expect(lines.slice(0, -1).map(({ result }) => result as object)).toEqual(page.body.results);

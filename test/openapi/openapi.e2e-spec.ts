@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { closed } from './closed-schema.js';
 import type { Router } from 'express';
+import { EXPOSED_HEADERS } from '../../src/http/limit-headers.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { follow } from '../subscriptions/subscription-requests.js';
@@ -48,7 +49,7 @@ let ajv: Ajv2020;
 beforeAll(async () => {
   service = await startService({
     interruptible: true,
-    environment: { UPSTREAM_RETRIES: 0, ADMIN_TOKEN, WEBHOOK_SECRET_KEY },
+    environment: { UPSTREAM_RETRIES: 0, RATE_LIMIT_PER_MINUTE: 1000, ADMIN_TOKEN, WEBHOOK_SECRET_KEY },
   });
   document = (await service.request('GET', '/docs-json')).body as Document;
   ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -134,6 +135,15 @@ describe('the OpenAPI document', () => {
     expect(headers('/usage', 200)).toEqual(['X-Request-Id', ...rate]);
     expect(headers('/health/live', 200)).toEqual(['X-Request-Id']);
     expect(headers('/usage', 429)).toEqual(expect.arrayContaining(['Retry-After', ...rate]));
+    expect(headers(TRANSCRIPTS, 502)).toEqual(expect.arrayContaining(['Retry-After', ...rate]));
+    for (const [name, { security, responses }] of operations()) {
+      if (!JSON.stringify(security).includes('apiKey')) continue;
+      for (const [status, response] of Object.entries(responses)) {
+        const sent = ['401', '405'].includes(status) ? [] : rate;
+        const listed = Object.keys(response.headers ?? {}).filter((header) => rate.includes(header));
+        expect([name, status, listed]).toEqual([name, status, sent]);
+      }
+    }
   });
 
   it('describes every field, parameter and response, with an example for each error that fits its schema', () => {
@@ -243,6 +253,9 @@ describe('a response matches the document', () => {
   ): Promise<ServiceResponse> {
     const response = await request();
     expect([response.status, mismatch(described(path, status, method), response.body)]).toEqual([status, null]);
+    const listed = Object.keys(document.paths[path]?.[method]?.responses[status]?.headers ?? {});
+    const sent = ['Allow', ...EXPOSED_HEADERS].filter((name) => response.headers[name.toLowerCase()] !== undefined);
+    expect(listed).toEqual(expect.arrayContaining(sent));
     return response;
   }
 

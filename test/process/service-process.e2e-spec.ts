@@ -128,6 +128,8 @@ describe('the service as a process', () => {
 });
 
 describe('a failed start exits with 1 and prints one line for each reason', () => {
+  const FAULT_LINE = /"level":"(?:warn|error|fatal)"/;
+
   it('for every invalid variable', async () => {
     const service = run({ PORT: 'http', LOG_LEVEL: 'loud', DATABASE_URL: 'mysql://u:hunter2@db' });
     expect(await service.exited).toEqual({ code: 1, signal: null });
@@ -144,13 +146,22 @@ describe('a failed start exits with 1 and prints one line for each reason', () =
     const service = run({ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0', [variable]: port });
     expect(await service.exited).toEqual({ code: 1, signal: null });
     expect(service.stderr).toMatch(new RegExp(`^channel-transcripts: .*EADDRINUSE.*${port}.* ${variable}\\.\\n$`));
+    expect(service.stdout).not.toMatch(FAULT_LINE);
     server.close();
+  });
+
+  it('for an address that this machine does not have', async () => {
+    const service = run({ HOST: '192.0.2.1' });
+    expect(await service.exited).toEqual({ code: 1, signal: null });
+    expect(service.stderr).toMatch(/^channel-transcripts: listen EADDRNOTAVAIL.*\n$/);
+    expect(service.stdout).not.toMatch(FAULT_LINE);
   });
 
   it('for a NATS server that is unavailable or not named, without its password', async () => {
     const failure = async (variables: Record<string, string>): Promise<string> => {
       const service = run({ MESSAGE_TRANSPORT: 'nats', ...variables });
       expect(await service.exited).toEqual({ code: 1, signal: null });
+      expect(service.stdout).not.toMatch(FAULT_LINE);
       return service.stderr;
     };
     expect(await failure({ NATS_URL: 'nats://app:hidden@127.0.0.1:1' })).toMatch(
@@ -165,6 +176,7 @@ describe('a failed start exits with 1 and prints one line for each reason', () =
     expect(service.stderr.trim().split('\n')).toHaveLength(1);
     expect(service.stderr).toContain('127.0.0.1');
     expect(service.stderr + service.stdout).not.toContain('hunter2');
+    expect(service.stdout).not.toMatch(FAULT_LINE);
   });
 });
 

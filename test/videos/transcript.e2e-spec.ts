@@ -59,9 +59,11 @@ describe('the formats of one video', () => {
     expect(byParameter.headers['content-type']).toBe(`${type}; charset=utf-8`);
     expect(byParameter.text).toMatch(start);
     for (const line of LINES) expect(byParameter.text).toContain(line);
-    const byHeader = await service.get(path, key, { Accept: type });
-    expect(byHeader.text).toBe(byParameter.text);
-    expect(byHeader.headers.vary).toMatch(/accept\b(?!-)/i);
+    for (const accept of [type, `${type}; charset=utf-8`]) {
+      const byHeader = await service.get(path, key, { Accept: accept });
+      expect(byHeader.text).toBe(byParameter.text);
+      expect(byHeader.headers.vary).toMatch(/accept\b(?!-)/i);
+    }
     const compressed = await fetch(`${service.url}${path}?format=${format}`, {
       headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': 'gzip' },
     });

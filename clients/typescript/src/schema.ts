@@ -2290,7 +2290,26 @@ export interface components {
     responses: never;
     parameters: never;
     requestBodies: never;
-    headers: never;
+    headers: {
+        /** @description The ID of the request. */
+        "X-Request-Id": string;
+        /**
+         * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+         * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+         */
+        "RateLimit-Policy": string;
+        /**
+         * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+         * @example "minute";r=59;t=60, "month";r=4975;t=604800
+         */
+        RateLimit: string;
+        /** @description Requests per minute that the key may make. */
+        "X-RateLimit-Limit": number;
+        /** @description Requests that remain in the current window of one minute. */
+        "X-RateLimit-Remaining": number;
+        /** @description Seconds until the window ends and requests are allowed again. */
+        "X-RateLimit-Reset": number;
+    };
     pathItems: never;
 }
 export type $defs = Record<string, never>;
@@ -2325,24 +2344,12 @@ export interface operations {
             /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
@@ -2441,8 +2448,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2452,8 +2463,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -2465,24 +2475,12 @@ export interface operations {
             /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
             402: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -2498,8 +2496,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include channel transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2509,8 +2511,12 @@ export interface operations {
             /** @description `channel_not_found`: The channel does not exist. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2520,8 +2526,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -2533,26 +2538,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2562,8 +2555,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2573,8 +2570,14 @@ export interface operations {
             /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
             502: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2584,8 +2587,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -2597,8 +2604,12 @@ export interface operations {
             /** @description `upstream_timeout`: YouTube did not respond in time. */
             504: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2629,24 +2640,12 @@ export interface operations {
             /** @description The newest uploads, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2656,8 +2655,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2667,8 +2670,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -2680,8 +2682,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2691,8 +2697,12 @@ export interface operations {
             /** @description `channel_not_found`: The channel does not exist. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2702,8 +2712,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -2715,26 +2724,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2744,8 +2741,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2755,8 +2756,14 @@ export interface operations {
             /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
             502: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2766,8 +2773,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -2779,8 +2790,12 @@ export interface operations {
             /** @description `upstream_timeout`: YouTube did not respond in time. */
             504: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2817,24 +2832,12 @@ export interface operations {
             /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the playlist's order; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
@@ -2940,8 +2943,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2951,8 +2958,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -2964,24 +2970,12 @@ export interface operations {
             /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
             402: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -2997,8 +2991,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3008,8 +3006,12 @@ export interface operations {
             /** @description `playlist_not_found`: The playlist does not exist. `playlist_not_found`: The playlist is private. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3019,8 +3021,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -3032,26 +3033,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3061,8 +3050,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3072,8 +3065,14 @@ export interface operations {
             /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
             502: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3083,8 +3082,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -3096,8 +3099,12 @@ export interface operations {
             /** @description `upstream_timeout`: YouTube did not respond in time. */
             504: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3132,24 +3139,12 @@ export interface operations {
             /** @description The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true. The other formats are `text/plain`, `application/x-subrip`, `text/vtt` and `text/markdown`. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
@@ -3214,8 +3209,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3225,8 +3224,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -3238,24 +3236,12 @@ export interface operations {
             /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
             402: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -3271,8 +3257,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3282,8 +3272,12 @@ export interface operations {
             /** @description `video_not_found`: The text is not a reference to a video. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3293,8 +3287,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -3306,8 +3299,12 @@ export interface operations {
             /** @description `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live or has just ended. Its captions are not available yet. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3317,26 +3314,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3346,8 +3331,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3357,8 +3346,14 @@ export interface operations {
             /** @description `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_failure`: YouTube sent a response that could not be read. Retry later. */
             502: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3368,8 +3363,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -3381,8 +3380,12 @@ export interface operations {
             /** @description `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. */
             504: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3407,24 +3410,12 @@ export interface operations {
             /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the order of the request; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
@@ -3526,8 +3517,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3537,8 +3532,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -3550,24 +3544,12 @@ export interface operations {
             /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
             402: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -3583,8 +3565,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3594,8 +3580,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -3607,8 +3592,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3618,8 +3607,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3629,26 +3622,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3658,8 +3639,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3669,8 +3654,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -3682,8 +3671,12 @@ export interface operations {
             /** @description `upstream_timeout`: YouTube did not respond in time. */
             504: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3704,24 +3697,12 @@ export interface operations {
             /** @description The usage of the current calendar month. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3731,8 +3712,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3742,8 +3727,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -3755,8 +3739,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3766,8 +3754,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -3779,26 +3766,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3808,8 +3783,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3819,8 +3798,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -3843,8 +3826,7 @@ export interface operations {
             /** @description The metadata of the service as an OAuth resource. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3868,8 +3850,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -3881,8 +3862,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3903,8 +3883,7 @@ export interface operations {
             /** @description The metadata of `/mcp` as an OAuth resource. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3928,8 +3907,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -3941,8 +3919,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3968,24 +3945,12 @@ export interface operations {
             /** @description A page of jobs, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4042,8 +4007,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4053,8 +4022,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -4066,8 +4034,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4077,8 +4049,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -4090,26 +4061,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4119,8 +4078,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4130,8 +4093,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -4161,24 +4128,12 @@ export interface operations {
             /** @description The new job, or the one that a request with the same key has created. */
             202: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description The path of the job: `/jobs/{id}`. */
                     Location?: string;
                     [name: string]: unknown;
@@ -4228,8 +4183,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4239,8 +4198,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -4252,8 +4210,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4263,8 +4225,12 @@ export interface operations {
             /** @description `channel_not_found`: The channel does not exist. `playlist_not_found`: The playlist does not exist. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4274,8 +4240,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -4287,8 +4252,12 @@ export interface operations {
             /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4298,8 +4267,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4309,8 +4282,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4320,26 +4297,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4349,8 +4314,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4360,8 +4329,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -4387,24 +4360,12 @@ export interface operations {
             /** @description The job. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4456,8 +4417,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4467,8 +4432,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -4480,8 +4444,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4491,8 +4459,12 @@ export interface operations {
             /** @description `job_not_found`: The organization has no job with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4502,8 +4474,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -4515,26 +4486,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4544,8 +4503,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4555,8 +4518,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -4582,24 +4549,12 @@ export interface operations {
             /** @description The job was deleted. */
             204: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4607,8 +4562,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4618,8 +4577,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -4631,8 +4589,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4642,8 +4604,12 @@ export interface operations {
             /** @description `job_not_found`: The organization has no job with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4653,8 +4619,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -4666,26 +4631,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4695,8 +4648,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4706,8 +4663,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -4733,24 +4694,12 @@ export interface operations {
             /** @description The canceled job. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4802,8 +4751,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4813,8 +4766,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -4826,8 +4778,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4837,8 +4793,12 @@ export interface operations {
             /** @description `job_not_found`: The organization has no job with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4848,8 +4808,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -4861,8 +4820,12 @@ export interface operations {
             /** @description `job_finished`: The job has already been completed or has failed. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4872,8 +4835,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4883,8 +4850,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4894,26 +4865,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4923,8 +4882,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4934,8 +4897,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -4961,24 +4928,12 @@ export interface operations {
             /** @description The job. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5030,8 +4985,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5041,8 +5000,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -5054,8 +5012,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5065,8 +5027,12 @@ export interface operations {
             /** @description `job_not_found`: The organization has no job with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5076,8 +5042,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -5089,8 +5054,12 @@ export interface operations {
             /** @description `job_finished`: The job has already been completed. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5100,8 +5069,12 @@ export interface operations {
             /** @description `results_expired`: The results were deleted at `expiresAt`. */
             410: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5111,8 +5084,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5122,8 +5099,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5133,26 +5114,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5162,8 +5131,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5173,8 +5146,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -5205,24 +5182,12 @@ export interface operations {
             /** @description Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     [name: string]: unknown;
@@ -5346,8 +5311,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5357,8 +5326,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -5370,8 +5338,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5381,8 +5353,12 @@ export interface operations {
             /** @description `job_not_found`: The organization has no job with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5392,8 +5368,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -5405,8 +5380,12 @@ export interface operations {
             /** @description `results_expired`: The results were deleted at `expiresAt`. */
             410: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5416,26 +5395,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5445,8 +5412,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5456,8 +5427,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -5485,24 +5460,12 @@ export interface operations {
             /** @description A page of subscriptions, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5555,8 +5518,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5566,8 +5533,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -5579,8 +5545,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5590,8 +5560,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -5603,26 +5572,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5632,8 +5589,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5643,8 +5604,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -5674,24 +5639,12 @@ export interface operations {
             /** @description The new subscription, or the one that a request with the same key has created. */
             201: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description The path of the subscription: `/subscriptions/{id}`. */
                     Location?: string;
                     [name: string]: unknown;
@@ -5737,8 +5690,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5748,8 +5705,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -5761,8 +5717,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include channel subscriptions. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5772,8 +5732,12 @@ export interface operations {
             /** @description `channel_not_found`: The channel does not exist. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5783,8 +5747,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -5796,8 +5759,12 @@ export interface operations {
             /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5807,8 +5774,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5818,8 +5789,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5829,26 +5804,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_subscriptions`: The organization has too many subscriptions. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5858,8 +5821,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5869,8 +5836,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -5896,24 +5867,12 @@ export interface operations {
             /** @description The subscription. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5961,8 +5920,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5972,8 +5935,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -5985,8 +5947,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5996,8 +5962,12 @@ export interface operations {
             /** @description `subscription_not_found`: The organization has no subscription with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6007,8 +5977,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -6020,26 +5989,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6049,8 +6006,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6060,8 +6021,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -6087,24 +6052,12 @@ export interface operations {
             /** @description The subscription was deleted. */
             204: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -6112,8 +6065,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6123,8 +6080,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -6136,8 +6092,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6147,8 +6107,12 @@ export interface operations {
             /** @description `subscription_not_found`: The organization has no subscription with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6158,8 +6122,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -6171,26 +6134,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6200,8 +6151,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6211,8 +6166,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -6242,24 +6201,12 @@ export interface operations {
             /** @description The changed subscription. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6307,8 +6254,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6318,8 +6269,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -6331,8 +6281,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6342,8 +6296,12 @@ export interface operations {
             /** @description `subscription_not_found`: The organization has no subscription with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6353,8 +6311,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -6366,8 +6323,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6377,8 +6338,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6388,26 +6353,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6417,8 +6370,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6428,8 +6385,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -6455,24 +6416,12 @@ export interface operations {
             /** @description The subscription, which is checked soon. */
             202: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6520,8 +6469,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6531,8 +6484,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -6544,8 +6496,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6555,8 +6511,12 @@ export interface operations {
             /** @description `subscription_not_found`: The organization has no subscription with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6566,8 +6526,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -6579,8 +6538,12 @@ export interface operations {
             /** @description `conflict`: The caller has paused the subscription. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6590,8 +6553,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6601,8 +6568,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6612,26 +6583,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `rate_limited`: A check was requested a moment ago. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6641,8 +6600,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6652,8 +6615,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -6684,24 +6651,12 @@ export interface operations {
             /** @description Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     [name: string]: unknown;
@@ -6819,8 +6774,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6830,8 +6789,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -6843,8 +6801,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6854,8 +6816,12 @@ export interface operations {
             /** @description `subscription_not_found`: The organization has no subscription with this ID. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6865,8 +6831,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -6878,8 +6843,12 @@ export interface operations {
             /** @description `results_expired`: Results after the cursor were deleted. */
             410: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6889,26 +6858,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6918,8 +6875,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6929,8 +6890,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -6953,24 +6918,12 @@ export interface operations {
             /** @description The webhooks, oldest first, without their secrets. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6999,8 +6952,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7010,8 +6967,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -7023,8 +6979,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7034,8 +6994,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -7047,26 +7006,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7076,8 +7023,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7087,8 +7038,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -7115,24 +7070,12 @@ export interface operations {
             /** @description The new webhook, including its secret. */
             201: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7158,8 +7101,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7169,8 +7116,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -7182,8 +7128,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7193,8 +7143,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -7206,8 +7155,12 @@ export interface operations {
             /** @description `conflict`: The organization has too many webhooks. `conflict`: The service has no key for the secrets of webhooks. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7217,8 +7170,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7228,8 +7185,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7239,26 +7200,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7268,8 +7217,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7279,8 +7232,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -7306,24 +7263,12 @@ export interface operations {
             /** @description The webhook is deleted. */
             204: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -7331,8 +7276,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7342,8 +7291,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -7355,8 +7303,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7366,8 +7318,12 @@ export interface operations {
             /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7377,8 +7333,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -7390,26 +7345,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7419,8 +7362,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7430,8 +7377,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -7457,24 +7408,12 @@ export interface operations {
             /** @description The webhook, including its new secret. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7500,8 +7439,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7511,8 +7454,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -7524,8 +7466,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7535,8 +7481,12 @@ export interface operations {
             /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7546,8 +7496,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -7559,8 +7508,12 @@ export interface operations {
             /** @description `conflict`: The service has no key for the secrets of webhooks. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7570,8 +7523,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7581,8 +7538,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7592,26 +7553,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7621,8 +7570,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7632,8 +7585,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -7659,24 +7616,12 @@ export interface operations {
             /** @description Whether the receiver accepted the event. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7694,8 +7639,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7705,8 +7654,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -7718,8 +7666,12 @@ export interface operations {
             /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7729,8 +7681,12 @@ export interface operations {
             /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7740,8 +7696,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -7753,8 +7708,12 @@ export interface operations {
             /** @description `conflict`: The secret of the webhook cannot be read. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7764,8 +7723,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7775,8 +7738,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7786,26 +7753,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7815,8 +7770,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7826,8 +7785,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -7858,24 +7821,12 @@ export interface operations {
             /** @description A page of deliveries, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7904,8 +7855,12 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7915,8 +7870,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -7928,8 +7882,12 @@ export interface operations {
             /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7939,8 +7897,12 @@ export interface operations {
             /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7950,8 +7912,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -7963,26 +7924,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7992,8 +7941,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8003,8 +7956,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8042,24 +7999,12 @@ export interface operations {
             /** @description The JSON-RPC response; as server-sent events (`text/event-stream`) for the revisions of 2025. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8069,24 +8014,12 @@ export interface operations {
             /** @description The message is a notification, which has no response. */
             202: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -8094,8 +8027,12 @@ export interface operations {
             /** @description The body is not one JSON-RPC message (an error of JSON-RPC), or not JSON (`invalid_request`). */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8105,8 +8042,7 @@ export interface operations {
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -8118,8 +8054,12 @@ export interface operations {
             /** @description `invalid_request`: The page that sends the request is not allowed to. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8129,8 +8069,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -8142,8 +8081,12 @@ export interface operations {
             /** @description The revision of the protocol requires that the client accepts JSON and server-sent events. */
             406: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8153,8 +8096,12 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8164,8 +8111,12 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8175,26 +8126,14 @@ export interface operations {
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8204,8 +8143,12 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8215,8 +8158,12 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8244,8 +8191,7 @@ export interface operations {
             /** @description A page of organizations, oldest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8270,8 +8216,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8281,8 +8226,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -8294,8 +8238,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8305,8 +8248,7 @@ export interface operations {
             /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8316,8 +8258,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -8329,26 +8270,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8358,8 +8287,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8369,8 +8297,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8397,8 +8324,7 @@ export interface operations {
             /** @description The new organization. */
             201: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8418,8 +8344,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8429,8 +8354,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -8442,8 +8366,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8453,8 +8376,7 @@ export interface operations {
             /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8464,8 +8386,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -8477,8 +8398,7 @@ export interface operations {
             /** @description `conflict`: Another organization has the external ID. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8488,8 +8408,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8499,8 +8418,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8510,26 +8428,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8539,8 +8445,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8550,8 +8455,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8577,8 +8481,7 @@ export interface operations {
             /** @description The organization. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8598,8 +8501,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8609,8 +8511,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -8622,8 +8523,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8633,8 +8533,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8644,8 +8543,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -8657,26 +8555,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8686,8 +8572,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8697,8 +8582,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8724,8 +8608,7 @@ export interface operations {
             /** @description The deleted organization. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8747,8 +8630,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8758,8 +8640,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -8771,8 +8652,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8782,8 +8662,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8793,8 +8672,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -8806,26 +8684,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8835,8 +8701,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8846,8 +8711,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8877,8 +8741,7 @@ export interface operations {
             /** @description The updated organization. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8898,8 +8761,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8909,8 +8771,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -8922,8 +8783,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8933,8 +8793,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8944,8 +8803,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -8957,8 +8815,7 @@ export interface operations {
             /** @description `conflict`: Another organization has the external ID. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8968,8 +8825,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8979,8 +8835,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8990,26 +8845,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9019,8 +8862,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9030,8 +8872,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -9062,8 +8903,7 @@ export interface operations {
             /** @description A page of keys, oldest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9094,8 +8934,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9105,8 +8944,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -9118,8 +8956,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9129,8 +8966,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9140,8 +8976,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -9153,26 +8988,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9182,8 +9005,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9193,8 +9015,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -9224,8 +9045,7 @@ export interface operations {
             /** @description The new key, including its plaintext. */
             201: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9252,8 +9072,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9263,8 +9082,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -9276,8 +9094,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9287,8 +9104,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9298,8 +9114,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -9311,8 +9126,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9322,8 +9136,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9333,26 +9146,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9362,8 +9163,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9373,8 +9173,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -9404,8 +9203,7 @@ export interface operations {
             /** @description The new key, including its plaintext, and the old key. */
             201: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9446,8 +9244,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9457,8 +9254,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -9470,8 +9266,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9481,8 +9276,7 @@ export interface operations {
             /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9492,8 +9286,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -9505,8 +9298,7 @@ export interface operations {
             /** @description `conflict`: The key is revoked, expired or already replaced. `conflict`: The key is a client of the identity provider. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9516,8 +9308,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9527,8 +9318,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9538,26 +9328,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9567,8 +9345,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9578,8 +9355,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -9605,8 +9381,7 @@ export interface operations {
             /** @description The revoked key. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9633,8 +9408,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9644,8 +9418,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -9657,8 +9430,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9668,8 +9440,7 @@ export interface operations {
             /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9679,8 +9450,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -9692,26 +9462,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9721,8 +9479,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9732,8 +9489,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -9759,8 +9515,7 @@ export interface operations {
             /** @description The client. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9786,8 +9541,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9797,8 +9551,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -9810,8 +9563,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9821,8 +9573,7 @@ export interface operations {
             /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9832,8 +9583,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -9845,8 +9595,7 @@ export interface operations {
             /** @description `conflict`: The key is an API key, which stays revoked. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9856,8 +9605,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9867,8 +9615,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9878,26 +9625,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9907,8 +9642,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9918,8 +9652,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -9954,8 +9687,7 @@ export interface operations {
             /** @description The usage of the current calendar month. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9985,8 +9717,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9996,8 +9727,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -10009,8 +9739,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10020,8 +9749,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10031,8 +9759,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -10044,26 +9771,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10073,8 +9788,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10084,8 +9798,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -10108,8 +9821,7 @@ export interface operations {
             /** @description What was removed. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10127,8 +9839,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10138,8 +9849,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -10151,8 +9861,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10162,8 +9871,7 @@ export interface operations {
             /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10173,8 +9881,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -10186,8 +9893,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10197,8 +9903,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10208,26 +9913,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10237,8 +9930,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10248,8 +9940,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -10275,8 +9966,7 @@ export interface operations {
             /** @description The canceled job. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10328,8 +10018,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10339,8 +10028,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -10352,8 +10040,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10363,8 +10050,7 @@ export interface operations {
             /** @description `job_not_found`: The job does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10374,8 +10060,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -10387,8 +10072,7 @@ export interface operations {
             /** @description `job_finished`: The job has already been completed or has failed. */
             409: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10398,8 +10082,7 @@ export interface operations {
             /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10409,8 +10092,7 @@ export interface operations {
             /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10420,26 +10102,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10449,8 +10119,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10460,8 +10129,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -10491,8 +10159,7 @@ export interface operations {
             /** @description A page of changes, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10530,8 +10197,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10541,8 +10207,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -10554,8 +10219,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10565,8 +10229,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10576,8 +10239,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -10589,26 +10251,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10618,8 +10268,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10629,8 +10278,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -10661,8 +10309,7 @@ export interface operations {
             /** @description A page of jobs, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10719,8 +10366,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10730,8 +10376,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -10743,8 +10388,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10754,8 +10398,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10765,8 +10408,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -10778,26 +10420,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10807,8 +10437,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10818,8 +10447,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -10850,8 +10478,7 @@ export interface operations {
             /** @description A page of subscriptions, newest first. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10904,8 +10531,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10915,8 +10541,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -10928,8 +10553,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10939,8 +10563,7 @@ export interface operations {
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10950,8 +10573,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -10963,26 +10585,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10992,8 +10602,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11003,8 +10612,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -11027,8 +10635,7 @@ export interface operations {
             /** @description The state of each egress. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11068,8 +10675,7 @@ export interface operations {
             /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11079,8 +10685,7 @@ export interface operations {
             /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -11092,8 +10697,7 @@ export interface operations {
             /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11103,8 +10707,7 @@ export interface operations {
             /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11114,8 +10717,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -11127,26 +10729,14 @@ export interface operations {
             /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11156,8 +10746,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11167,8 +10756,7 @@ export interface operations {
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -11191,8 +10779,7 @@ export interface operations {
             /** @description The process is alive. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11202,8 +10789,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -11226,8 +10812,7 @@ export interface operations {
             /** @description The service can serve requests. The status is `degraded` while a non-critical dependency is down. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11237,8 +10822,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -11250,8 +10834,7 @@ export interface operations {
             /** @description A critical dependency is down, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11272,8 +10855,7 @@ export interface operations {
             /** @description All metrics. docs/monitoring.md describes them. */
             200: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11289,8 +10871,7 @@ export interface operations {
             /** @description `unauthorized`: The metrics token is missing or invalid, while `METRICS_TOKEN` is set. */
             401: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
@@ -11302,8 +10883,7 @@ export interface operations {
             /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
@@ -11315,8 +10895,7 @@ export interface operations {
             /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {

@@ -214,7 +214,7 @@ function flagsOf({ format, languages, match, kinds, include, chunkSeconds }: Arc
   ].join(' ');
 }
 
-/** The file name of a video: its date unless that is not known, the letters and digits of its title, and its ID. */
+/** The file name of a video: its date unless that is not known, the letters and digits of its title, and its ID. No option and not hidden. */
 export function archiveFileName(
   { videoId, title, publishedAt }: Pick<Upload, 'videoId' | 'title' | 'publishedAt'>,
   format: ArchiveFormat,
@@ -222,5 +222,5 @@ export function archiveFileName(
   const date = publishedAt?.slice(0, 'yyyy-mm-dd'.length) ?? '';
   const words = (title ?? '').normalize('NFC').replace(/[^\p{L}\p{M}\p{N}.,'&()-]+/gu, ' ');
   const text = [...words.trim()].slice(0, TITLE_CHARACTERS_MAX).join('').trim();
-  return `${date} ${text} [${videoId}].${EXTENSIONS[format]}`.replace(/ {2,}/g, ' ').trimStart();
+  return `${date} ${text} [${videoId}].${EXTENSIONS[format]}`.replace(/ {2,}/g, ' ').replace(/^[ .-]+/, '');
 }

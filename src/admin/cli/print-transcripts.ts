@@ -8,6 +8,7 @@ import type { TranscriptsRequest } from '../../transcripts/call-plan.js';
 import { entryJson, serializeJson, type Chunk } from '../../transcripts/formats/json.js';
 import { markdownDocument, type TextForm } from '../../transcripts/formats/markdown.js';
 import { formatEntry } from '../../transcripts/formats/transcript-formats.js';
+import { LIMIT_DEFAULT } from '../../transcripts/dto/transcripts-query.dto.js';
 import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import type { Selection } from '../../transcripts/sources/selection.js';
 import { givenVideos, type VideoSource } from '../../transcripts/sources/video-list.js';
@@ -15,14 +16,14 @@ import type { TranscriptsEvent } from '../../transcripts/transcript-events.js';
 import type { CommandServices } from './command-services.js';
 
 /** A `limit` above the maximum of a call counts as that. */
-export interface PrintOptions extends Omit<Selection, 'since'>, Omit<TranscriptsRequest, 'source'> {
+export interface PrintOptions extends Partial<Omit<Selection, 'since'>>, Omit<TranscriptsRequest, 'source'> {
   format: EntryFormat;
 }
 
 /**
  * Prints what the service would respond to standard output.
  *
- * @throws Error for a format of one video when the reference is a list, and the errors that refuse the call
+ * @throws Error for an option of the other when the reference is a list or a video, and the errors that refuse the call
  */
 export async function printTranscripts(
   reference: string,
@@ -32,9 +33,11 @@ export async function printTranscripts(
   const videoId = videoIdOf(reference);
   if (videoId === undefined && format !== 'json' && format !== 'markdown')
     throw new Error(`${format} is a format of one video. Use the URL of a video, or --format markdown.`);
+  if (videoId !== undefined && (limit ?? kinds) !== undefined)
+    throw new Error('--limit and --kinds are for a channel or a playlist. Omit them for a video.');
   const { transcripts } = services;
-  const source =
-    videoId === undefined ? sourceOf(reference, { limit, kinds }, services) : givenVideos([videoId], videoId);
+  const selection = { limit: Math.min(limit ?? LIMIT_DEFAULT, VIDEOS_PER_CALL_MAX), kinds };
+  const source = videoId === undefined ? sourceOf(reference, selection, services) : givenVideos([videoId], videoId);
   const end = new AbortController();
   const times = { startedAtMs: performance.now(), responseEnd: end.signal };
   const plan = await transcripts.prepare({ source, ...texts }, await services.payer(), times);
@@ -54,8 +57,7 @@ function videoIdOf(reference: string): string | undefined {
   return reference.includes('/') ? parseVideoReference(reference) : undefined;
 }
 
-function sourceOf(reference: string, wanted: Selection, { uploads, playlists }: CommandServices): VideoSource {
-  const selection = { ...wanted, limit: Math.min(wanted.limit, VIDEOS_PER_CALL_MAX) };
+function sourceOf(reference: string, selection: Selection, { uploads, playlists }: CommandServices): VideoSource {
   return parsePlaylistReference(reference)
     ? playlists.source(reference, selection)
     : uploads.source(reference, selection);

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { parseWholeNumber } from '../../config/variables.js';
-import { counted } from '../../domain/errors.js';
+import { ChannelNotFoundError, counted } from '../../domain/errors.js';
 import { LANGUAGE_MATCHES } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS } from '../../domain/transcript.js';
 import {
@@ -29,6 +29,7 @@ import { printTranscripts, type PrintOptions } from './print-transcripts.js';
 
 const REFERENCE =
   'a channel (@handle, ID or URL), a playlist (ID or URL) or the URL of a video; without @, a text in the form of a playlist ID is one';
+const LIST = 'a channel (@handle, ID or URL) or a playlist (ID or URL); for a video use transcripts';
 const CLEAR_LINE = '\r\u001b[K';
 
 const languagesOption = (): Option =>
@@ -61,13 +62,13 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
     .command('transcripts')
     .description('print the transcripts of a channel, a playlist or a video, without a service and keys')
     .argument('<reference>', REFERENCE)
-    .option('--limit <n>', 'number of videos at most', wholeNumberArgument(1), LIMIT_DEFAULT)
+    .option('--limit <n>', `number of videos at most (default: ${LIMIT_DEFAULT})`, wholeNumberArgument(1))
     .addOption(
       new Option('--format <format>', 'text, srt and vtt for one video only').choices(ENTRY_FORMATS).default('json'),
     );
   addTextOptions(transcripts).action((reference: string, options: PrintOptions) => {
     if (options.format !== 'json') refuseJson(program, `--format ${options.format}`);
-    return run((services) => printTranscripts(reference, options, services));
+    return run((services) => printTranscripts(reference, options, services).catch(naming(REFERENCE)));
   });
 
   const archive = program
@@ -75,12 +76,12 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
     .description(
       'write the transcripts of a channel or a playlist to a directory, a file per video; continues what was stopped',
     )
-    .argument('<reference>', 'a channel (@handle, ID or URL) or a playlist (ID or URL)')
+    .argument('<reference>', LIST)
     .requiredOption('--out <directory>', 'created unless it exists')
     .option('--limit <n>', 'number of videos at most, the newest ones (default: all)', wholeNumberArgument(1));
   writesFiles(archive, run, async (reference: string, { out, limit, ...form }: ArchiveFlags, services, stop) => {
     const request = { reference, out, limit, form: archiveForm(form) };
-    return archiveResult(out, await archiveList(request, services, stop, showLine));
+    return archiveResult(out, await archiveList(request, services, stop, showLine).catch(naming(LIST)));
   });
 }
 
@@ -107,6 +108,13 @@ function writesFiles<Flags>(
       { handlesSignals: true },
     ),
   );
+}
+
+/** Names all that a command takes: the error of the API names the forms of a channel alone. */
+function naming(forms: string) {
+  return (error: unknown): never => {
+    throw error instanceof ChannelNotFoundError ? new Error(`Channel not found. Use ${forms}.`) : error;
+  };
 }
 
 /** The options of `archive`: those that are absent have the defaults of an archive. */
@@ -180,13 +188,13 @@ function archiveResult(
 ): CommandResult {
   const { total, succeeded, pending } = summary;
   const minutes = Math.ceil(retryAfterSeconds / 60);
-  const unread = pending > 0 ? `${pending} videos` : 'The rest of the list';
+  const unread = pending > 0 ? counted(pending, 'video') : 'The rest of the list';
   const reasons = awaited.map(({ videoId, code }) => `${videoId} (${code})`);
   if (reasons.length > 0 && pending > reasons.length) reasons.push(`${pending - reasons.length} more`);
   const named = reasons.length > 0 ? `: ${reasons.join(', ')}.` : '.';
   return {
     json: { channel, playlist, directory, written, summary },
-    text: `${nameOf({ channel, playlist })}: ${succeeded} of ${total} videos have a transcript, ${written} new files in ${directory}.`,
+    text: `${nameOf({ channel, playlist })}: ${succeeded} of ${total} videos have a transcript, ${counted(written, 'new file')} in ${directory}.`,
     ...((pending > 0 || retryAfterSeconds > 0) && {
       failure: new Error(
         `${unread} could not be read yet. Run the same command again in ${minutes} min to retry${named}`,

@@ -23,15 +23,8 @@ export function standardOutput(): DestinationStream {
   return destination({ fd: 1, sync: true });
 }
 
-/** Contexts of Nest's own messages during the start, which are logged at the level debug. */
-const FRAMEWORK = new Set([
-  'NestFactory',
-  'InstanceLoader',
-  'RoutesResolver',
-  'RouterExplorer',
-  'NestApplication',
-  'NestMicroservice',
-]);
+/** Contexts of Nest's own messages during the start, which are logged at the level debug, or not at all for an error. */
+const FRAMEWORK = /^(?:ExceptionHandler|Nest\w+|InstanceLoader|RoutesResolver|RouterExplorer)$/;
 
 /** Writes the messages of Nest and of every `Logger` to one pino logger; an object becomes the fields of its line. */
 export class NestLogger implements LoggerService {
@@ -43,12 +36,12 @@ export class NestLogger implements LoggerService {
   readonly verbose = (message: unknown, ...rest: unknown[]): void => this.write('trace', message, rest);
 
   log(message: unknown, ...rest: unknown[]): void {
-    this.write(FRAMEWORK.has(String(rest.at(-1))) ? 'debug' : 'info', message, rest);
+    this.write(FRAMEWORK.test(String(rest.at(-1))) ? 'debug' : 'info', message, rest);
   }
 
   error(message: unknown, ...rest: unknown[]): void {
     // Nest rethrows an error of the start, and main.ts prints it as the only line.
-    if (rest.at(-1) !== 'ExceptionHandler') this.write('error', message, rest);
+    if (!FRAMEWORK.test(String(rest.at(-1)))) this.write('error', message, rest);
   }
 
   /** Nest passes the context last, preceded by the stack for an error. */

@@ -170,12 +170,11 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
       ...{ use: 'channel', subject, context, control: this.control, retries: this.environment.UPSTREAM_RETRIES },
       attempt: (scope) => this.attemptList(scope, read),
     });
-    if (end === null) {
-      const cause = new Error('Every egress is blocked after refusals.');
-      throw new UpstreamError('upstream_blocked', cause, this.egresses.blockedForSeconds('channel') ?? undefined);
-    }
-    if ('error' in end) throw end.error;
-    return end.value;
+    if (end && 'value' in end) return end.value;
+    const error = end ? end.error : new UpstreamError('upstream_blocked', new Error('Every egress is blocked.'));
+    if (!(error instanceof UpstreamError) || error.code !== 'upstream_blocked') throw error;
+    const waitSeconds = error.retryAfterSeconds ?? this.egresses.blockedForSeconds('channel') ?? undefined;
+    throw new UpstreamError(error.code, error.cause, waitSeconds);
   }
 
   override async readVideo(

@@ -18,7 +18,6 @@ export const MARKDOWN = 'text/markdown';
 
 /** The content types of a response about many videos. Of equally accepted ones the first is sent. */
 const LIST_TYPES = ['application/json', NDJSON, MARKDOWN] as const;
-type ListType = (typeof LIST_TYPES)[number];
 
 /** The content type of each format of one entry. */
 export const ENTRY_MEDIA_TYPES = { json: 'application/json', ...FORMAT_MEDIA_TYPES } as const;
@@ -43,7 +42,7 @@ export class TranscriptsResponse {
    * @throws the errors that refuse the call, before anything is written
    */
   async send(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
-    const type = listType(request);
+    const type = acceptedType(request, LIST_TYPES);
     const encoding = encodingFor(request);
     const delivery = await this.transcripts.start(wanted, requestContext(request));
     setEntryHeaders(response, delivery.plan, type);
@@ -87,14 +86,16 @@ export class TranscriptsResponse {
   }
 }
 
-/** The content type that the caller prefers: JSON unless it names another one. */
-function listType(request: Request): ListType {
-  const preferred = request.accepts([...LIST_TYPES]);
-  return LIST_TYPES.find((type) => type === preferred) ?? 'application/json';
+/** The one of the content types that the caller prefers: JSON unless it names another one, with or without the charset. */
+export function acceptedType<T extends string>(request: Request, types: readonly T[]): T | 'application/json' {
+  const preferred = request.accepts(types.map(withCharset));
+  return types.find((type) => withCharset(type) === preferred) ?? 'application/json';
 }
 
+export const withCharset = (type: string) => `${type}; charset=utf-8`;
+
 function acceptedFormat(request: Request): EntryFormat {
-  const preferred = request.accepts(Object.values(ENTRY_MEDIA_TYPES));
+  const preferred = acceptedType(request, Object.values(ENTRY_MEDIA_TYPES));
   return ENTRY_FORMATS.find((format) => ENTRY_MEDIA_TYPES[format] === preferred) ?? 'json';
 }
 
@@ -114,7 +115,7 @@ export function encodingFor(request: Request): Encoding {
 
 function setEntryHeaders(response: Response, { quota }: CallPlan, type: string): void {
   setQuotaHeaders(response, quota);
-  response.setHeader('Content-Type', `${type}; charset=utf-8`);
+  response.setHeader('Content-Type', withCharset(type));
   response.vary('Accept-Encoding');
   response.vary('Accept');
 }
