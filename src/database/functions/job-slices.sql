@@ -44,13 +44,11 @@ BEGIN
 END $$;
 
 -- Adds a page of the uploads. A list that ends incomplete is read again from its first page after list_retry_seconds; null
--- for every other page. A job that reads its list again from the first page already has its videos: what is listed
--- above the first of them was uploaded meanwhile and does not belong to the job.
+-- for every other page.
 CREATE OR REPLACE FUNCTION job_commit_page(p_job_id text, p_claim uuid, p_page json)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_page record;
-  v_above bigint := 0;
   v_added integer;
 BEGIN
   SELECT * INTO v_page FROM json_to_record(p_page) AS page (
@@ -60,15 +58,10 @@ BEGIN
     RETURN;
   END IF;
   old_state := job.state;
-  IF job.continuation IS NULL AND job.total > 0 THEN
-    SELECT coalesce(min(place) - 1, json_array_length(v_page.uploads)) INTO v_above
-      FROM json_array_elements(v_page.uploads) WITH ORDINALITY AS listed (item, place)
-      JOIN job_videos known ON known.job_id = p_job_id AND known.video_id = listed.item->>'video_id';
-  END IF;
   INSERT INTO job_videos (job_id, position, video_id, upload)
     SELECT p_job_id, job.last_position + row_number() OVER (ORDER BY place), listed.item->>'video_id', listed.item->>'upload'
       FROM json_array_elements(v_page.uploads) WITH ORDINALITY AS listed (item, place)
-      WHERE place > v_above AND NOT EXISTS (
+      WHERE NOT EXISTS (
         SELECT FROM job_videos known WHERE known.job_id = p_job_id AND known.video_id = listed.item->>'video_id')
       ORDER BY place LIMIT job.video_limit - job.total;
   GET DIAGNOSTICS v_added = ROW_COUNT;
