@@ -27,17 +27,10 @@ export function statedAgeSecondsMin({ publishedAt, publishedText }: PublishDates
   return stated.length === 0 ? undefined : Math.max(0, Math.min(...stated));
 }
 
-/**
- * Whether a video was certainly published after a time: by its date, else by its text, unless that is of a stream or a premiere,
- * which was listed before it ran.
- */
-export function isPublishedSince(
-  { publishedAt, publishedText }: PublishDates,
-  sinceMs: number,
-  nowMs: number,
-): boolean {
-  if (publishedAt !== null) return Date.parse(publishedAt) > sinceMs;
-  const [, event, count, unit = ''] = AGO.exec(publishedText ?? '') ?? [];
+/** Whether a video was certainly published after a time. The text of a stream or a premiere does not say since when it is listed. */
+export function isPublishedSince(dates: PublishDates, sinceMs: number, nowMs: number): boolean {
+  if (dates.publishedAt !== null) return Date.parse(dates.publishedAt) > sinceMs;
+  const [, event, count, unit = ''] = AGO.exec(dates.publishedText ?? '') ?? [];
   const ageSecondsMax = (Number(count) + 1) * (UNIT_SECONDS_MAX[unit.toLowerCase()] ?? NaN);
   return event === undefined && ageSecondsMax * 1000 <= nowMs - sinceMs;
 }
