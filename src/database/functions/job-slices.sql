@@ -125,7 +125,9 @@ BEGIN
   ), changed AS (
     UPDATE job_videos video SET state = given.state, cached = given.cached, entry_bytes = given.bytes,
         entry_crc = given.crc, retries = video.retries + (given."retryAfterSeconds" IS NOT NULL)::integer,
-        retry_at = v_now + make_interval(secs => given."retryAfterSeconds"), error_code = given.code,
+        retry_at = CASE WHEN given.state = 'pending'
+                        THEN coalesce(video.decided_at, v_now + make_interval(secs => given."retryAfterSeconds")) END,
+        error_code = given.code,
         sequence = CASE WHEN given.state <> 'pending' THEN given.sequence END,
         decided_at = CASE WHEN given.state <> 'pending' THEN v_now END,
         entry = CASE WHEN given.length > 0 THEN substring(p_entries FROM given.start::integer + 1 FOR given.length) END
@@ -142,8 +144,12 @@ BEGIN
   END IF;
   v_due := v_now + make_interval(secs => v_slice.delay_seconds);
   -- A check that was asked for meanwhile, or a pause that has ended, is not undone by one that fails.
-  v_overtaken := v_slice.is_check AND (v_slice.due_at, v_slice.claimed_state) <> (job.next_check_at, job.state);
-  IF NOT v_overtaken THEN
+  v_overtaken := v_slice.is_check AND ((v_slice.due_at, v_slice.claimed_state) <> (job.next_check_at, job.state)
+    OR coalesce(job.check_requested_at > v_slice.due_at, false));
+  IF v_overtaken THEN
+    job.next_check_at := greatest(job.next_check_at, job.check_requested_at);
+    job.continuation := NULL;
+  ELSE
     job.setbacks := v_slice.setbacks;
     -- What the caller has paused or canceled stays so.
     IF job.finished_at IS NULL AND job.reason IS DISTINCT FROM 'paused_by_caller' THEN
@@ -173,7 +179,7 @@ BEGIN
   UPDATE jobs SET succeeded = succeeded + v_counts.cached + v_counts.fetched, failed = failed + v_counts.failed,
       cached = cached + v_counts.cached, fetched = fetched + v_counts.fetched,
       stored_bytes = stored_bytes + octet_length(p_entries), setbacks = job.setbacks, claim = NULL, claimed_until = NULL,
-      continuation = CASE WHEN NOT v_slice.restart_list THEN continuation END,
+      continuation = CASE WHEN NOT v_slice.restart_list THEN job.continuation END,
       remove_at = CASE WHEN check_seconds IS NOT NULL AND v_counts.events IS NOT NULL
                        THEN coalesce(remove_at, v_now + make_interval(secs => results_seconds)) ELSE remove_at END,
       state = job.state, reason = job.reason, next_check_at = job.next_check_at, unread_since = job.unread_since,
