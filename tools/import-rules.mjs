@@ -14,8 +14,8 @@ const FLOORS = [
   { config: ['domain'] },
   { observability: ['config', 'domain'] },
   {
-    cache: ['config', 'domain/(with-timeout|detached)\\.ts$', REGISTRY],
-    database: ['config', 'domain/organization-turns\\.ts$'],
+    cache: ['config', 'domain/(with-timeout|detached)\\.ts$', 'observability/logging/repeated-lines\\.ts$', REGISTRY],
+    database: ['config', 'domain/(organization-turns|with-timeout)\\.ts$'],
     background: [REGISTRY],
   },
   { http: ['database', 'observability', 'config', 'domain'] },

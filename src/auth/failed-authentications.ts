@@ -67,7 +67,6 @@ export class FailedAuthentications {
   }
 }
 
-/** The name of a count. */
 function countOf({ address }: RequestContext, credential: Credential): string {
   return `${credential} ${networkOf(address)}`;
 }

@@ -1,7 +1,8 @@
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
 import { LRUCache } from 'lru-cache';
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { detached } from '../domain/detached.js';
+import { createGauge } from '../observability/metrics-registry.js';
 
 /** The form in which Keyv passes a value to a store without a serializer; `expires` in milliseconds of the epoch. */
 export interface StoredValue {
@@ -27,19 +28,10 @@ export class MemoryStore implements KeyvStoreAdapter {
   /** Registers the gauges of its size. */
   registerMetrics(registry: Registry): void {
     const { entries } = this;
-    new Gauge({
-      name: 'ct_cache_size_bytes',
-      help: 'Size of the cache in memory, keys and overhead included.',
-      registers: [registry],
-      collect() {
-        this.set(entries.calculatedSize);
-      },
-    });
-    new Gauge({
-      name: 'ct_cache_size_max_bytes',
-      help: 'Maximum size of the cache in memory (CACHE_MAX_MEGABYTES).',
-      registers: [registry],
-    }).set(entries.maxSize);
+    const size = 'Size of the cache in memory, keys and overhead included.';
+    createGauge(registry, 'ct_cache_size_bytes', size, () => entries.calculatedSize);
+    const maxSize = 'Maximum size of the cache in memory (CACHE_MAX_MEGABYTES).';
+    createGauge(registry, 'ct_cache_size_max_bytes', maxSize, () => entries.maxSize);
   }
 
   get<Value>(key: string): Promise<StoredData<Value> | undefined> {

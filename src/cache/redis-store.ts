@@ -1,7 +1,9 @@
 import { Logger } from '@nestjs/common';
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
-import { Counter, type Registry } from 'prom-client';
+import type { Counter, Registry } from 'prom-client';
 import { detached } from '../domain/detached.js';
+import { createCounter } from '../observability/metrics-registry.js';
+import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 import { waitForCache } from './cache-budget.js';
 import type { MemoryStore, StoredValue } from './memory-store.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -12,20 +14,12 @@ const ENTRIES_PER_READ = 10;
 const EXPIRY_BYTES = 8;
 /** By the type byte of strings in Redis' protocol, `$`. */
 const STRINGS_AS_BUFFERS = { 36: Buffer } as const;
-/** Minimum interval between logged refusals. */
 const LOG_INTERVAL_MS = 60_000;
 
 /** `refused`: the server is read-only, full or permits too little. `unavailable`: it cannot be reached. */
 export function countWriteFailures(registry: Registry): Counter<'reason'> {
-  const failures = new Counter({
-    name: 'ct_cache_write_failures_total',
-    help: 'Entries that the shared cache did not store: it refused them, or was unavailable.',
-    labelNames: ['reason'] as const,
-    registers: [registry],
-  });
-  // A series that starts with its first increment hides that increment from rate().
-  for (const reason of ['refused', 'unavailable']) failures.inc({ reason }, 0);
-  return failures;
+  const help = 'Entries that the shared cache did not store: it refused them, or was unavailable.';
+  return createCounter(registry, 'ct_cache_write_failures_total', help, { reason: ['refused', 'unavailable'] });
 }
 
 /**
@@ -36,7 +30,7 @@ export function countWriteFailures(registry: Registry): Counter<'reason'> {
 export class RedisStore implements KeyvStoreAdapter {
   opts = {};
   private readonly logger = new Logger(RedisStore.name);
-  private loggedAtMs = Number.NEGATIVE_INFINITY;
+  private readonly refusals = new RepeatedLines((line) => this.logger.warn(line), LOG_INTERVAL_MS);
 
   constructor(
     private readonly connection: RedisConnection,
@@ -75,7 +69,10 @@ export class RedisStore implements KeyvStoreAdapter {
       const refused = this.connection.isRefusal(error);
       this.writeFailures.inc({ reason: refused ? 'refused' : 'unavailable' });
       // The connection itself logs that the server is unavailable.
-      if (refused) this.reportRefused(error);
+      if (refused) {
+        const message = 'Redis refuses writes: each process caches and limits calls by itself.';
+        this.refusals.write('refused', { event: 'cache_writes_refused', message, cause: error.message });
+      }
       return false;
     }
   }
@@ -113,15 +110,5 @@ export class RedisStore implements KeyvStoreAdapter {
     if (!(ttlMs > 0)) return { value };
     void this.memory.set(key, { value, expires }, ttlMs);
     return { value, expires };
-  }
-
-  private reportRefused(error: Error): void {
-    if (performance.now() - this.loggedAtMs < LOG_INTERVAL_MS) return;
-    this.loggedAtMs = performance.now();
-    this.logger.warn({
-      event: 'cache_writes_refused',
-      message: 'Redis refuses writes: each process caches and limits calls by itself.',
-      cause: error.message,
-    });
   }
 }

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { OrganizationTurns } from '../domain/organization-turns.js';
+import { withTimeout } from '../domain/with-timeout.js';
 import { DatabaseSlowError } from './database-errors.js';
 import { DATABASE_TIMEOUTS } from './database-timeouts.js';
 
@@ -23,7 +24,7 @@ export function inTurn<T>(database: Database, organizationId: string, statement:
  * @param lockedOrganization which the statement locks, so that it takes its turn; one that has none before the deadline is not sent
  * @throws DatabaseSlowError after the deadline, when the statement may still be executed if it was sent, and the driver's errors
  */
-export function queryWithDeadline<Rows>(
+export async function queryWithDeadline<Rows>(
   database: Database,
   statement: string,
   values: readonly unknown[],
@@ -36,13 +37,9 @@ export function queryWithDeadline<Rows>(
     sent = true;
     return database.query<Rows>(statement, [...values]);
   };
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      late = true;
-      reject(new DatabaseSlowError(callMs, sent));
-    }, callMs);
-  });
-  const result = lockedOrganization === undefined ? send() : inTurn(database, lockedOrganization, send);
-  return Promise.race([result, deadline]).finally(() => clearTimeout(timer));
+  const rows = lockedOrganization === undefined ? send() : inTurn(database, lockedOrganization, send);
+  const inTime = await withTimeout(rows, callMs);
+  if (inTime !== undefined) return inTime;
+  late = true;
+  throw new DatabaseSlowError(callMs, sent);
 }

@@ -126,17 +126,6 @@ export function unlistedVideo(videoId: string): Upload {
   return { ...NOTHING_STATED, videoId, url, publishedText: null, failure: null };
 }
 
-const MAY_GET_CAPTIONS_MS = 24 * 3_600_000;
-
-/**
- * Whether a video without captions may get some soon: YouTube often generates them hours after the upload.
- *
- * @param publishedAt ISO 8601; null when the date is not known, and the answer then is false
- */
-export function mayGetCaptions(publishedAt: string | null, nowMs: number): boolean {
-  return publishedAt !== null && nowMs - Date.parse(publishedAt) < MAY_GET_CAPTIONS_MS;
-}
-
 /** The result of reading one video: its transcript, here in the form `T`, or why it has none. */
 export type VideoOutcome<T = Transcript> =
   | { ok: true; details: VideoDetails; transcript: T }

@@ -16,7 +16,6 @@ export class SecretToken {
     this.expected = digest(token);
   }
 
-  /** Whether this token was given. */
   matches(given: string | undefined): boolean {
     return given !== undefined && timingSafeEqual(digest(given), this.expected);
   }

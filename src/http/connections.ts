@@ -14,7 +14,7 @@ import { errorBody } from './error-body.js';
 const KEEP_ALIVE_MS = 75_000;
 /** For the request line and the headers to arrive, from the connection or the first byte on. */
 const HEADERS_MS = 15_000;
-/** For a complete request to arrive; the largest body is 64 KB, of `/mcp`. */
+/** For a complete request to arrive; the largest body is 1 MB, of a new job. */
 const REQUEST_MS = 30_000;
 /** Interval at which Node enforces the two timeouts above. */
 const CHECK_MS = 1_000;

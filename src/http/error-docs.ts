@@ -1,5 +1,6 @@
+import { applyDecorators } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { type ApiResponseOptions, getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
+import { ApiParam, type ApiResponseOptions, getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
 import {
   ChannelNotFoundError,
   ConcurrencyLimitReachedError,
@@ -108,6 +109,12 @@ export function ApiErrors(...errors: DocumentedError[]): MethodDecorator & Class
     const subject = (handler?.value ?? target) as Declared;
     Reflect.defineMetadata(DOCUMENTED, [...errors, ...documentedBy(subject)], subject);
   };
+}
+
+/** Documents the ID in the path of an operation, and its 404. */
+export function ApiId(description: string, example: string, notFound: ErrorExample): MethodDecorator {
+  const schema = { type: 'string' as const, example };
+  return applyDecorators(ApiParam({ name: 'id', description, schema }), ApiErrors(notFound));
 }
 
 const reflector = new Reflector();

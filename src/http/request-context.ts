@@ -23,7 +23,6 @@ export abstract class RequestContext {
   abstract readonly credential: string | undefined;
   /** Where the caller must put it, as named in the error for a missing one. */
   abstract readonly credentialLocation: string;
-  /** The caller's IP address. */
   abstract readonly address: string | undefined;
   /** Whom the token of a call to `/admin` names. */
   person: Person | null = null;
@@ -50,7 +49,6 @@ export abstract class RequestContext {
     this.authenticatedCaller = caller;
   }
 
-  /** Resolves when the response has ended. */
   ended(): Promise<void> {
     if (this.responseEnd.aborted) return Promise.resolve();
     return new Promise((resolve) => this.responseEnd.addEventListener('abort', () => resolve(), { once: true }));

@@ -1,6 +1,7 @@
 import { applyDecorators, HttpCode, type HttpStatus, type Type } from '@nestjs/common';
 import {
   ApiExtraModels,
+  ApiProperty,
   ApiResponse,
   type ApiResponseOptions,
   getSchemaPath,
@@ -11,14 +12,28 @@ import {
 
 export const countField = (description: string) => ({ type: 'integer', minimum: 0, description }) as const;
 
-export const textOrNull = (description: string) => ({ type: String, nullable: true, description }) as const;
+export const textOrNull = (description: string) => ({ type: 'string', nullable: true, description }) as const;
 
-export const dateTime = (description: string) => ({ type: String, format: 'date-time', description }) as const;
+export const dateTime = (description: string) => ({ type: 'string', format: 'date-time', description }) as const;
 
 export const dateTimeOrNull = (description: string) => ({ ...dateTime(description), nullable: true }) as const;
 
-/** The field of a page that leads to the next one. */
-export const nextCursorField = textOrNull('The value of `after` for the next page. Null on the last page.');
+/** An object that can be null, declared in place: in OpenAPI 3.0 a reference to another schema cannot be. */
+export const objectOrNull = <Properties extends object>(description: string, properties: Properties) =>
+  ({
+    type: 'object',
+    nullable: true,
+    properties,
+    required: Object.keys(properties),
+    selfRequired: true,
+    description,
+  }) as const;
+
+/** What the pages of all lists have; the class of a page adds its entries. */
+export abstract class PageDto {
+  @ApiProperty(textOrNull('The value of `after` for the next page. Null on the last page.'))
+  next: string | null;
+}
 
 type Headers = NonNullable<ApiResponseOptions['headers']>;
 

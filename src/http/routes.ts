@@ -82,7 +82,6 @@ export class Routes {
     return this.audiences.get(firstSegment(path)) ?? 'public';
   }
 
-  /** The methods of the routes that everybody may reach. */
   get publicMethods(): string[] {
     return methodsOf(this.all.filter(({ audience }) => audience === 'public'));
   }

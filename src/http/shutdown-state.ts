@@ -20,7 +20,6 @@ export class ShutdownState {
   stopping = false;
   /** Requests are refused. No connection is accepted any more, and those that were have had time for a request. */
   refusing = false;
-  /** The servers beside HTTP. */
   readonly servers: ClosingServer[] = [];
 
   constructor(private readonly routes: Routes) {}
@@ -38,7 +37,6 @@ export class ShutdownState {
     next(this.refusal());
   };
 
-  /** The error for a call during the shutdown. */
   refusal(): ServiceUnavailableError {
     return new ServiceUnavailableError(
       'The service is shutting down. Retry shortly to reach another instance.',

@@ -58,7 +58,6 @@ export function PageLimit(example: number, defaultSize = PAGE_SIZE_DEFAULT): Pro
   );
 }
 
-/** The query parameter `after` of a list. */
 export function PageAfter(): PropertyDecorator {
   return applyDecorators(
     ApiPropertyOptional({
@@ -81,7 +80,6 @@ export function hasNoApiKey(text: string): boolean {
   return redactApiKeys(legible) === legible;
 }
 
-/** Refuses a text that contains an API key. */
 export function HasNoApiKey(): PropertyDecorator {
   return ValidateBy({
     name: 'hasNoApiKey',
@@ -92,18 +90,23 @@ export function HasNoApiKey(): PropertyDecorator {
   });
 }
 
-/** One rule instead of IsInt, Min and Max, so that a wrong value is reported once. */
-export function IsIntegerBetween(min: number, max: number, { orNull = false } = {}): PropertyDecorator {
-  return ValidateBy({
-    name: 'isIntegerBetween',
-    validator: {
-      validate: (value: unknown) =>
-        (orNull && value === null) ||
-        (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max),
-      defaultMessage: (argument) =>
-        `${argument?.property} must be ${orNull ? 'null or ' : ''}an integer from ${min} to ${max}.`,
-    },
-  });
+/** An optional integer. One rule instead of IsInt, Min and Max, so that a wrong value is reported once. */
+export function OptionalInteger(
+  [minimum, maximum]: [number, number],
+  { nullable = false, ...docs }: { description: string; example?: number; default?: number; nullable?: boolean },
+): PropertyDecorator {
+  const isValid = (value: unknown): boolean =>
+    (nullable && value === null) ||
+    (typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum);
+  const range = `${nullable ? 'null or ' : ''}an integer from ${minimum} to ${maximum}`;
+  return applyDecorators(
+    ApiPropertyOptional({ type: 'integer', ...(nullable && { nullable }), minimum, maximum, ...docs }),
+    Optional(),
+    ValidateBy({
+      name: 'isIntegerBetween',
+      validator: { validate: isValid, defaultMessage: (argument) => `${argument?.property} must be ${range}.` },
+    }),
+  );
 }
 
 /** Validates query parameters and body fields against their class. Undeclared ones are errors, not ignored. */

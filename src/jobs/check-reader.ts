@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Counter, Registry } from 'prom-client';
+import { Registry, type Counter } from 'prom-client';
+import { createCounter } from '../observability/metrics-registry.js';
 import { VideoPlatform } from '../platform/video-platform.js';
 import type { Call } from '../transcripts/call.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
@@ -23,13 +24,12 @@ export class CheckReader {
     private readonly platform: VideoPlatform,
     registry: Registry,
   ) {
-    this.checks = new Counter({
-      name: 'ct_subscription_checks_total',
-      help: 'Pages that this process read for checks of subscriptions: with new uploads, without, or not read.',
-      labelNames: ['result'],
-      registers: [registry],
-    });
-    for (const result of CHECK_RESULTS) this.checks.inc({ result }, 0);
+    this.checks = createCounter(
+      registry,
+      'ct_subscription_checks_total',
+      'Pages that this process read for checks of subscriptions: with new uploads, without, or not read.',
+      { result: CHECK_RESULTS },
+    );
   }
 
   /** Reads one page; throws as `SliceReader.page` does. */

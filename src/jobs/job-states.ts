@@ -2,7 +2,6 @@
 export const JOB_STATES = ['queued', 'listing', 'running', 'paused', 'completed', 'canceled', 'failed'] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
-/** The states that follow each state. */
 export type Transitions = Partial<Record<JobState, readonly JobState[]>>;
 
 const CANCELED = {
@@ -58,7 +57,6 @@ export function isFinished(state: JobState): boolean {
   return !(state in TRANSITIONS.cancel);
 }
 
-/** Whether something changes a state to another one. */
 export function isTransition(cause: Cause, from: JobState, to: JobState, ofSubscription: boolean): boolean {
   const table: Partial<Record<Cause, Transitions>> = ofSubscription ? SUBSCRIPTION_TRANSITIONS : TRANSITIONS;
   return table[cause]?.[from]?.includes(to) ?? false;

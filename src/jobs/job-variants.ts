@@ -1,19 +1,47 @@
-import { JobNotFoundError } from './job.js';
-import { SubscriptionNotFoundError } from './subscription.js';
+import type { DomainError } from '../domain/errors.js';
+import type { JobDto } from './dto/job.dto.js';
+import type { SubscriptionDto } from './dto/subscription.dto.js';
+import { toJob, toSubscription, type JobRow, type SubscriptionRow } from './job-row.js';
+import { JobNotFoundError, STORED_JOBS_MAX, TooManyJobsError } from './job.js';
+import { SubscriptionNotFoundError, TooManySubscriptionsError } from './subscription.js';
 
-/** Jobs that end, and subscriptions, which are jobs that do not: their IDs, the error for an unknown one, and their names in the log. */
-export const JOB_VARIANTS = {
-  job: {
-    prefix: 'job',
-    idForm: /^job_[0-9A-Za-z]{22}$/,
-    NotFound: JobNotFoundError,
-    log: { id: 'jobId', created: 'job_created', deleted: 'job_deleted' },
-  },
-  subscription: {
-    prefix: 'sub',
-    idForm: /^sub_[0-9A-Za-z]{22}$/,
-    NotFound: SubscriptionNotFoundError,
-    log: { id: 'subscriptionId', created: 'subscription_created', deleted: 'subscription_deleted' },
-  },
+export type JobVariant = 'job' | 'subscription';
+
+/** What differs between jobs that end and subscriptions, which are jobs that do not. */
+export interface Variant<Dto, Row> {
+  name: JobVariant;
+  /** Of the IDs. */
+  prefix: string;
+  idForm: RegExp;
+  NotFound: new () => DomainError;
+  /** The variable with the most that an organization can have, of jobs the unfinished ones. */
+  unfinishedMax: 'JOBS_PER_ORGANIZATION' | 'SUBSCRIPTIONS_PER_ORGANIZATION';
+  TooMany: new (max: number) => DomainError;
+  /** The most that are stored, finished ones included; null without a limit. */
+  storedMax: number | null;
+  toDto: (row: Row) => Dto;
+}
+
+const job: Variant<JobDto, JobRow> = {
+  name: 'job',
+  prefix: 'job',
+  idForm: /^job_[0-9A-Za-z]{22}$/,
+  NotFound: JobNotFoundError,
+  unfinishedMax: 'JOBS_PER_ORGANIZATION',
+  TooMany: TooManyJobsError,
+  storedMax: STORED_JOBS_MAX,
+  toDto: toJob,
 };
-export type JobVariant = keyof typeof JOB_VARIANTS;
+
+const subscription: Variant<SubscriptionDto, SubscriptionRow> = {
+  name: 'subscription',
+  prefix: 'sub',
+  idForm: /^sub_[0-9A-Za-z]{22}$/,
+  NotFound: SubscriptionNotFoundError,
+  unfinishedMax: 'SUBSCRIPTIONS_PER_ORGANIZATION',
+  TooMany: TooManySubscriptionsError,
+  storedMax: null,
+  toDto: toSubscription,
+};
+
+export const JOB_VARIANTS = { job, subscription };

@@ -16,7 +16,10 @@ export type JobReason = (typeof JOB_REASONS)[number];
 export const ON_QUOTA = ['pause', 'fail'] as const;
 export type OnQuota = (typeof ON_QUOTA)[number];
 
-/** What the requests of jobs and subscriptions have in common, with the defaults. */
+/**
+ * What the requests of jobs and subscriptions have in common, with the defaults. A field that is added later must be absent unless
+ * it is given: a repeated request is known by being equal to its stored JSON, or by a hash of it, also of an earlier version.
+ */
 export const TEXT_FIELDS = {
   languages: z.array(z.string()).default([]),
   match: z.enum(LANGUAGE_MATCHES).default('all'),
@@ -24,6 +27,8 @@ export const TEXT_FIELDS = {
   include: z.array(z.enum(INCLUDABLE)).default([]),
   chunkSeconds: z.number().nullable().default(null),
 };
+
+export const SECONDS_PER_HOUR = 3_600;
 
 const CHECK_AGAIN_SECONDS_MIN = 2;
 const CHECK_AGAIN_SECONDS_MAX = 3_600;

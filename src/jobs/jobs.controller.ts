@@ -43,7 +43,7 @@ import {
 } from './dto/jobs-request.dto.js';
 import { JobFinishedError } from './job.js';
 import { JobsService } from './jobs.service.js';
-import { ResultsResponse, type ReadPart } from './results-response.js';
+import { ResultsResponse, type ReadResults } from './results-response.js';
 
 /** Archive jobs. Only creating one needs a plan, so that a customer who changes the plan keeps the access to its results. */
 @ApiTags('jobs')
@@ -82,15 +82,11 @@ export class JobsController {
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
   )
-  async createJob(
-    @Body() body: CreateJobDto,
-    @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<JobDto> {
+  async createJob(@Body() body: CreateJobDto, @Req() request: Request): Promise<JobDto> {
     const context = requestContext(request);
     const job = await this.jobs.create(body, payerOf(context), idempotencyKey(request));
     context.log['jobId'] = job.id;
-    response.setHeader('Location', `/jobs/${job.id}`);
+    context.setHeader('Location', `/jobs/${job.id}`);
     return job;
   }
 
@@ -191,7 +187,7 @@ export class JobsController {
     @Res() response: Response,
   ): Promise<void> {
     const organizationId = organizationOf(request, 'job', id);
-    const read: ReadPart<'job'> = (limit, after) => this.jobs.results(organizationId, id, { limit, after });
+    const read: ReadResults = (page) => this.jobs.results(organizationId, id, page);
     return this.results.send('job', read, organizationId, query, request, response);
   }
 }

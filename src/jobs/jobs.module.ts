@@ -6,7 +6,6 @@ import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { CheckReader } from './check-reader.js';
 import { JobMetrics } from './job-metrics.js';
-import { JobRepository } from './job.repository.js';
 import { JobWorker } from './job-worker.js';
 import { JobsController } from './jobs.controller.js';
 import { JobsService } from './jobs.service.js';
@@ -14,7 +13,6 @@ import { ResultsResponse } from './results-response.js';
 import { SliceReader } from './slice-reader.js';
 import { SliceRunner } from './slice-runner.js';
 import { SliceRepository } from './slice.repository.js';
-import { SubscriptionRepository } from './subscription.repository.js';
 import { SubscriptionsController } from './subscriptions.controller.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
@@ -24,14 +22,12 @@ import { SubscriptionsService } from './subscriptions.service.js';
   providers: [
     CheckReader,
     JobMetrics,
-    JobRepository,
     JobsService,
     JobWorker,
     ResultsResponse,
     SliceReader,
     SliceRepository,
     SliceRunner,
-    SubscriptionRepository,
     SubscriptionsService,
   ],
   exports: [BackgroundModule, JobsService, JobWorker, ResultsResponse, SubscriptionsService],

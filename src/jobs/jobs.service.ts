@@ -1,33 +1,57 @@
+import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
+import { queryWithDeadline } from '../database/query-with-deadline.js';
 import type { Actor } from '../domain/caller.js';
 import type { PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { JobDto, JobsPageDto } from './dto/job.dto.js';
-import { JobFinishedError, ResultsExpiredError, TooManyJobsError } from './job.js';
-import { JobOperations } from './job-operations.js';
 import { newJob, type WantedJob } from './job-request.js';
-import type { StoredResults } from './job-table.js';
+import { CHANGED, logChange, type Changed, type ChangedJob, type JobRow } from './job-row.js';
+import { JobStore, type Refusal, type ResultsPart, type ResultsRequest } from './job-store.js';
+import { JOB_VARIANTS } from './job-variants.js';
 import { JobWorker } from './job-worker.js';
-import { JobRepository, type AwaitedVideo, type ChangedJob } from './job.repository.js';
+import { JobFinishedError, ResultsExpiredError, SECONDS_PER_HOUR } from './job.js';
 
-/** A part of the results, in the order in which they became final. */
-export interface JobResultsPage extends Pick<StoredResults<JobDto>, 'job' | 'entries'> {
-  /** The `after` of the next page; null at the end of a finished job. */
-  next: number | null;
+/** A video that is tried again, with the code of its last failure. */
+export interface AwaitedVideo {
+  videoId: string;
+  code: string;
 }
+
+/** A job with why it cannot be resumed; null when it can. */
+type ResumedRow = Changed & {
+  outcome: 'finished' | 'expired' | Extract<Refusal, 'too_many' | 'too_much_stored'> | null;
+};
+
+/** $1 null and $3 to $7 for an operator, who cancels a job of any organization: the same statement records it in the audit trail. */
+const CANCEL = `
+  WITH result AS MATERIALIZED (SELECT * FROM job_cancel($1, $2)), recorded AS (
+    INSERT INTO audit_entries (at, actor, action, organization_id, target, before, after, request_id, call_id, address, person)
+      SELECT clock_now(), $3::text, 'job.canceled', (job).organization_id, $2, jsonb_build_object('state', old_state),
+             jsonb_build_object('state', (job).state), $4::text, $5::text, $6::text, $7::jsonb
+        FROM result WHERE (job).state <> old_state AND $3::text IS NOT NULL
+  )
+  SELECT ${CHANGED} FROM result`;
+
+const RESUME = `SELECT result.outcome, ${CHANGED} FROM job_resume($1, $2, $3, $4) result`;
+
+const AWAITED_VIDEOS = `
+  SELECT video_id AS "videoId", error_code AS code FROM job_videos
+    WHERE job_id = $1 AND state = 'pending' AND error_code IS NOT NULL ORDER BY position LIMIT $2`;
 
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
-export class JobsService extends JobOperations<JobDto> {
-  protected override readonly variant = 'job';
+export class JobsService {
+  private readonly store: JobStore<JobDto, JobRow>;
 
   constructor(
-    protected override readonly store: JobRepository,
-    worker: JobWorker,
-    environment: Environment,
+    private readonly database: DataSource,
+    private readonly environment: Environment,
+    private readonly worker: JobWorker,
   ) {
-    super(store, worker, environment);
+    this.store = new JobStore(JOB_VARIANTS.job, database, environment);
   }
 
   /**
@@ -38,15 +62,29 @@ export class JobsService extends JobOperations<JobDto> {
    * was deleted, and what `newJob` throws
    */
   async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
-    const created = newJob(wanted);
-    const { onQuota } = created.request;
-    return this.add(payer, (id) => this.store.create(id, created, payer, idempotencyKey), { onQuota });
+    const { request, videoIds } = newJob(wanted);
+    const columns = {
+      idempotency_key: idempotencyKey,
+      // The same key with other videos is a conflict. They are stored once, as the list of the job.
+      request: JSON.stringify({ ...request, videosHash: videoIds && hashOf(videoIds) }),
+      videos: videoIds,
+      video_limit: request.limit,
+      results_seconds: this.environment.JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,
+    };
+    const job = await this.store.create(columns, payer, { onQuota: request.onQuota });
+    this.worker.wake();
+    return job;
   }
 
   /** Lists the jobs of an organization, newest first. @throws UnknownCursorError */
   async list(organizationId: string, page: PageRequest): Promise<JobsPageDto> {
-    const { items: jobs, next } = await this.page(organizationId, page);
+    const { items: jobs, next } = await this.store.list(organizationId, page);
     return { jobs, next };
+  }
+
+  /** @throws JobNotFoundError */
+  get(organizationId: string, id: string): Promise<JobDto> {
+    return this.store.get(organizationId, id);
   }
 
   /**
@@ -56,7 +94,11 @@ export class JobsService extends JobOperations<JobDto> {
    * @throws JobNotFoundError | JobFinishedError
    */
   async cancel(by: string | Actor, id: string): Promise<ChangedJob> {
-    const canceled = await this.found(id, () => this.store.cancel(by, id));
+    const [organizationId, operator] = typeof by === 'string' ? [by, undefined] : [null, by];
+    const { kind = null, requestId = null, callId = null, address = null, person = null } = operator ?? {};
+    const values = [kind, requestId, callId, address, person];
+    const row = await this.store.change<Changed>(CANCEL, [organizationId, id, ...values]);
+    const canceled = logChange('cancel', row);
     const { state } = canceled.job;
     if (state !== 'canceled') throw new JobFinishedError('cancel', state);
     return canceled;
@@ -69,40 +111,32 @@ export class JobsService extends JobOperations<JobDto> {
    * StoredResultsLimitError
    */
   async resume(organizationId: string, id: string): Promise<JobDto> {
-    const { outcome, job } = await this.found(id, () => this.store.resume(organizationId, id));
-    if (outcome === 'finished') throw new JobFinishedError('resume', job.state);
-    if (outcome === 'expired') throw new ResultsExpiredError(job.expiresAt ?? '');
-    if (outcome) throw this.refused(outcome);
+    const values = [this.environment.JOBS_PER_ORGANIZATION, this.store.resultsBytesMax];
+    const row = await this.store.change<ResumedRow>(RESUME, [organizationId, id, ...values]);
+    const { job } = logChange('resume', row);
+    if (row.outcome === 'finished') throw new JobFinishedError('resume', job.state);
+    if (row.outcome === 'expired') throw new ResultsExpiredError(job.expiresAt ?? '');
+    if (row.outcome) throw this.store.refused(row.outcome);
     this.worker.wake();
     return job;
   }
 
-  /**
-   * The entries in the order in which they became final.
-   *
-   * @param page.after the `next` of the previous page
-   * @throws JobNotFoundError | ResultsExpiredError
-   */
-  async results(
-    organizationId: string,
-    id: string,
-    { limit, after = 0 }: { limit: number; after?: number | undefined },
-  ): Promise<JobResultsPage> {
-    const results = await this.found(id, () => this.store.results(organizationId, id, limit, after));
-    const { job, expired, isFinal, entries } = results;
-    if (expired) throw new ResultsExpiredError(job.expiresAt ?? '');
-    const last = job.summary.succeeded + job.summary.failed;
-    // An `after` beyond the last entry would pass later ones.
-    const next = entries.at(-1)?.sequence ?? Math.min(after, last);
-    return { job, entries, next: isFinal && next >= last ? null : next };
+  /** Deletes a job with its results, without an event. What its running slice fetches is charged. @throws JobNotFoundError */
+  delete(organizationId: string, id: string): Promise<void> {
+    return this.store.delete(organizationId, id);
+  }
+
+  /** The entries of a job in the order in which they became final. @throws JobNotFoundError | ResultsExpiredError */
+  results(organizationId: string, id: string, page: ResultsRequest): Promise<ResultsPart<JobDto>> {
+    return this.store.results(organizationId, id, page);
   }
 
   /** Up to `count` videos of a job that have failed and are tried again, in the order of the list. */
   awaitedVideos(id: string, count: number): Promise<AwaitedVideo[]> {
-    return this.store.awaitedVideos(id, count);
+    return queryWithDeadline(this.database, AWAITED_VIDEOS, [id, count]);
   }
+}
 
-  protected override tooMany(): Error {
-    return new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
-  }
+function hashOf(videoIds: readonly string[]): string {
+  return createHash('sha256').update(videoIds.join()).digest('base64url');
 }

@@ -8,21 +8,18 @@ import { encodingFor, NDJSON } from '../transcripts/response/transcripts-respons
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/validation.js';
 import type { JobSummaryDto } from './dto/job.dto.js';
 import type { ResultsQueryDto } from './dto/jobs-request.dto.js';
+import type { ResultsPart, ResultsRequest, StoredEntry } from './job-store.js';
 import type { JobVariant } from './job-variants.js';
-import type { StoredEntry } from './job-table.js';
 
 /** Entries that are read from the database at a time, which is what a slow reader holds in memory. */
 const ENTRIES_PER_READ = 20;
 
-/** A part of the results, with what they belong to. */
-export type ResultsPart<Variant extends JobVariant> = Record<Variant, { summary: JobSummaryDto }> & {
-  entries: readonly StoredEntry[];
-  /** The `after` of the next part; null when there can be no more. */
-  next: number | null;
-};
+/** Reads a part of the results of a job or a subscription. */
+export type ReadResults = (page: ResultsRequest) => Promise<ResultsPart<Owner>>;
 
-/** Reads up to `limit` of the results after a sequence, by default from the first one on. */
-export type ReadPart<Variant extends JobVariant> = (limit: number, after?: number) => Promise<ResultsPart<Variant>>;
+interface Owner {
+  summary: JobSummaryDto;
+}
 
 /** The JSON around the entries of a response. */
 interface Format {
@@ -30,7 +27,7 @@ interface Format {
   separator: string;
   before: (entry: StoredEntry, variant: JobVariant) => string;
   after: string;
-  tail: (next: number | null, variant: JobVariant, state: { summary: JobSummaryDto }) => string;
+  tail: (next: number | null, variant: JobVariant, owner: Owner) => string;
 }
 
 const FORMATS = {
@@ -39,7 +36,7 @@ const FORMATS = {
     separator: ',',
     before: () => '',
     after: '',
-    tail: (next, variant, state) => `],"next":${next},"${variant}":${JSON.stringify(state)}}`,
+    tail: (next, variant, owner) => `],"next":${next},"${variant}":${JSON.stringify(owner)}}`,
   },
   [NDJSON]: {
     head: '',
@@ -47,17 +44,15 @@ const FORMATS = {
     before: ({ sequence, position }, variant) =>
       `{"type":"result","cursor":${sequence},${variant === 'job' ? `"position":${position},` : ''}"result":`,
     after: '}\n',
-    tail: (next, variant, state) =>
-      `${JSON.stringify({ type: 'summary', summary: state.summary, next, [variant]: state })}\n`,
+    tail: (next, variant, owner) =>
+      `${JSON.stringify({ type: 'summary', summary: owner.summary, next, [variant]: owner })}\n`,
   },
 } as const satisfies Record<string, Format>;
 
-/** What is sent, and to whom. */
-interface Target<Variant extends JobVariant> {
-  /** Ends a response that its reader does not take. */
+interface Target {
   disconnect: () => void;
   organizationId: string;
-  variant: Variant;
+  variant: JobVariant;
   format: Format;
 }
 
@@ -76,9 +71,9 @@ export class ResultsResponse {
    * @param variant what the results belong to: the name of the last field
    * @throws ServiceUnavailableError when too much memory waits for slow readers, and what the first read throws
    */
-  async send<Variant extends JobVariant>(
-    variant: Variant,
-    read: ReadPart<Variant>,
+  async send(
+    variant: JobVariant,
+    read: ReadResults,
     organizationId: string,
     { limit, after }: ResultsQueryDto,
     request: Request,
@@ -101,9 +96,9 @@ export class ResultsResponse {
    * @param disconnect ends a response that its reader does not take
    * @throws as `send`
    */
-  lines<Variant extends JobVariant>(
-    variant: Variant,
-    read: ReadPart<Variant>,
+  lines(
+    variant: JobVariant,
+    read: ReadResults,
     organizationId: string,
     { limit = Infinity, after }: ResultsQueryDto,
     disconnect: () => void,
@@ -112,26 +107,26 @@ export class ResultsResponse {
   }
 
   /** Reads the first part, before which the response can be refused. */
-  private async begin<Variant extends JobVariant>(
-    target: Target<Variant>,
-    read: ReadPart<Variant>,
+  private async begin(
+    target: Target,
+    read: ReadResults,
     count: number,
     after: number | undefined,
   ): Promise<AsyncGenerator<Chunk>> {
     this.memory.refuseWhenFull(target.organizationId);
-    const readPart: ReadPart<Variant> = (missing, from) => read(Math.min(missing, ENTRIES_PER_READ), from);
-    return this.chunks(target, count, await readPart(count, after), readPart);
+    const readPart: ReadResults = ({ limit, after }) => read({ limit: Math.min(limit, ENTRIES_PER_READ), after });
+    return this.chunks(target, count, await readPart({ limit: count, after }), readPart);
   }
 
   /**
    * Reads on from the first part. The texts of a part count as held until the next one is read. A reader that has not taken
    * them within twice the deadline of a call is disconnected.
    */
-  private async *chunks<Variant extends JobVariant>(
-    { disconnect, organizationId, variant, format }: Target<Variant>,
+  private async *chunks(
+    { disconnect, organizationId, variant, format }: Target,
     count: number,
-    first: ResultsPart<Variant>,
-    read: ReadPart<Variant>,
+    first: ResultsPart<Owner>,
+    read: ReadResults,
   ): AsyncGenerator<Chunk> {
     yield [format.head];
     let separator = '';
@@ -150,9 +145,9 @@ export class ResultsResponse {
         held.close();
       }
       missing -= part.entries.length;
-      if (missing === 0 || part.next === null || part.entries.length === 0) break;
-      part = await read(missing, part.next);
+      if (missing === 0 || part.isEnd || part.entries.length === 0) break;
+      part = await read({ limit: missing, after: part.next });
     }
-    yield [format.tail(part.next, variant, part[variant])];
+    yield [format.tail(part.isEnd ? null : part.next, variant, part.owner)];
   }
 }

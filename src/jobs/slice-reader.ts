@@ -53,9 +53,7 @@ const RULES: DeliveryRules = {
 export interface ReadSlice {
   outcome: SliceOutcome;
   results: VideoResults;
-  /** The entries that are stored. */
   decided: Entry[];
-  /** The number of videos that stay pending. */
   pending: number;
 }
 

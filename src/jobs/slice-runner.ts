@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
-import { Counter, Registry } from 'prom-client';
+import { Registry, type Counter } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { isDatabaseUnavailable, sqlStateOf } from '../database/database-errors.js';
 import { ChannelNotFoundError, DomainError, PlaylistNotFoundError, UpstreamError } from '../domain/errors.js';
 import { planIncludes } from '../domain/plan.js';
+import { createCounter } from '../observability/metrics-registry.js';
 import { failSpan, inRootSpan } from '../observability/tracing/tracer.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { retryDelayMs } from '../quota/settlement-retries.js';
@@ -14,7 +15,7 @@ import { addToSummary, emptySummary } from '../transcripts/transcript-events.js'
 import { TranscriptMetrics } from '../transcripts/transcript-metrics.js';
 import { endOf, type CheckedPage } from './check.js';
 import { CheckReader } from './check-reader.js';
-import type { ChangedJob } from './job.repository.js';
+import type { ChangedJob } from './job-row.js';
 import { SliceReader, type ReadSlice } from './slice-reader.js';
 import { SliceRepository } from './slice.repository.js';
 import { SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';
@@ -46,14 +47,8 @@ export class SliceRunner {
     private readonly environment: Environment,
     registry: Registry,
   ) {
-    this.slices = new Counter({
-      name: 'ct_job_slices_total',
-      help: 'Slices of archive jobs and of subscriptions that this process ran.',
-      labelNames: ['result'],
-      registers: [registry],
-    });
-    // A series that starts with its first increment hides that increment from rate().
-    for (const result of SLICE_RESULTS) this.slices.inc({ result }, 0);
+    const help = 'Slices of archive jobs and of subscriptions that this process ran.';
+    this.slices = createCounter(registry, 'ct_job_slices_total', help, { result: SLICE_RESULTS });
   }
 
   /**
@@ -115,12 +110,10 @@ export class SliceRunner {
     }
   }
 
-  /** Ends a slice without results. */
   private async end(slice: ClaimedSlice, outcome: SliceOutcome): Promise<Stored> {
     return { changed: await this.store.commitSlice(slice, endOf(slice, outcome)), counts: {} };
   }
 
-  /** Stores and charges what was read, and counts it. */
   private async commit(slice: ClaimedSlice, read: ReadSlice, stop: AbortSignal): Promise<Stored> {
     const { reservation } = read.results;
     const changed = await this.storeWithRetry(slice, read, stop).catch((error: unknown) => {

@@ -10,7 +10,7 @@ import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { uploadSchema } from '../transcripts/sources/channel-uploads.js';
 import type { CheckedPage } from './check.js';
 import type { JobState } from './job-states.js';
-import { CHANGED, logChange, type ChangedJob, type ChangedRow } from './job.repository.js';
+import { CHANGED, logChange, type Changed, type ChangedJob } from './job-row.js';
 import type { JobReason } from './job.js';
 import {
   listRetrySeconds,
@@ -36,7 +36,7 @@ export interface JobFigures {
   setbacks_max: number;
 }
 
-type ClaimedRow = ChangedRow & {
+type ClaimedRow = Changed & {
   plan: Plan | null;
   kind: ClaimedSlice['kind'];
   due_at: string;
@@ -172,7 +172,7 @@ export class SliceRepository {
 
   private async storePage(by: string, id: string, claim: string, page: object): Promise<ChangedJob | undefined> {
     const statement = `SELECT ${CHANGED} FROM ${by}($1, $2, $3) result`;
-    const [row] = await this.database.query<ChangedRow[]>(statement, [id, claim, JSON.stringify(page)]);
+    const [row] = await this.database.query<Changed[]>(statement, [id, claim, JSON.stringify(page)]);
     return row && logChange('slice', row);
   }
 
@@ -196,7 +196,7 @@ export class SliceRepository {
     const slice = JSON.stringify({ ...end, ...check, reservation_id: reservation?.id, fetched, videos });
     const values = [job.id, claim, slice, entries, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
     const [row] = await inTurn(this.database, organizationId, () =>
-      this.database.query<(ChangedRow & { charged: number })[]>(statement, values),
+      this.database.query<(Changed & { charged: number })[]>(statement, values),
     );
     return row && { ...logChange('slice', row), charged: row.charged };
   }
@@ -205,7 +205,7 @@ export class SliceRepository {
   async sweep(): Promise<ChangedJob[]> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
     const plans = PLANS.filter((plan) => planIncludes(plan, 'channel_archives'));
-    const rows = await this.database.query<ChangedRow[]>(`SELECT ${CHANGED} FROM job_sweep($1, $2, $3) result`, [
+    const rows = await this.database.query<Changed[]>(`SELECT ${CHANGED} FROM job_sweep($1, $2, $3) result`, [
       plans,
       PLAN_FREE_MONTHLY,
       PLAN_PRO_MONTHLY,
@@ -221,7 +221,6 @@ export class SliceRepository {
     return row?.removed ?? 0;
   }
 
-  /** The figures of all jobs and subscriptions, by state and reason. */
   figures(): Promise<JobFigures[]> {
     return this.database.query<JobFigures[]>(
       `SELECT is_subscription, state, reason, sum(jobs)::integer AS jobs, sum(stored_bytes)::double precision AS stored_bytes,

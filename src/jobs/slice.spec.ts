@@ -1,13 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { NO_DETAILS, unlistedVideo, type VideoFailureCode } from '../domain/transcript.js';
+import type { PublishDates } from '../transcripts/cache/lifetimes.js';
 import { entryOf, failedEntry, type Entry } from '../transcripts/transcript-events.js';
 import { NEW_JOB_EXAMPLE } from './dto/job.dto.js';
 import { dispositionOf, endOfJob, isBlocked, type ReadVideo, type SliceEnd, type SliceOutcome } from './slice.js';
 
 const TEXT = { deflated: Buffer.alloc(0), jsonBytes: 2, crc32: 0 };
 
-function failed(code: VideoFailureCode, retryAfterSeconds?: number, publishedAt: string | null = null): Entry {
-  const upload = { ...unlistedVideo('abcdefghijk'), publishedAt };
+function failed(code: VideoFailureCode, retryAfterSeconds?: number, dates: Partial<PublishDates> = {}): Entry {
+  const upload = { ...unlistedVideo('abcdefghijk'), ...dates };
   return failedEntry(upload, { code, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) });
 }
 
@@ -39,7 +40,7 @@ describe('a video after a slice', () => {
   });
 
   it('that failed is tried again after 10 minutes, 1 h and 6 h, also when it was refused by itself', () => {
-    const uncaptioned = failed('transcript_unavailable', undefined, new Date().toISOString());
+    const uncaptioned = failed('transcript_unavailable', undefined, { publishedAt: new Date().toISOString() });
     for (const entry of [FAILED.entry, REFUSED.entry, uncaptioned])
       expect([0, 1, 2, 3].map((retries) => disposition(entry, { retries }))).toEqual([
         { retryAfterSeconds: 600 },
@@ -49,14 +50,13 @@ describe('a video after a slice', () => {
       ]);
   });
 
-  it('without captions is tried again only while it is younger than a day, and its date is known', () => {
-    const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
-    const published = [hoursAgo(23), hoursAgo(25), null];
-    expect(published.map((at) => disposition(failed('transcript_unavailable', undefined, at)))).toEqual([
-      { retryAfterSeconds: 600 },
-      'decided',
-      'decided',
-    ]);
+  it('without captions is tried again only while it is younger than a day, by its date or its age in the list', () => {
+    const hoursAgo = (hours: number) => ({ publishedAt: new Date(Date.now() - hours * 3_600_000).toISOString() });
+    const uncaptioned = (dates: Partial<PublishDates>) =>
+      disposition(failed('transcript_unavailable', undefined, dates));
+    for (const young of [hoursAgo(23), { publishedText: '23 hours ago' }])
+      expect(uncaptioned(young)).toEqual({ retryAfterSeconds: 600 });
+    for (const old of [hoursAgo(25), { publishedText: '1 day ago' }, {}]) expect(uncaptioned(old)).toBe('decided');
   });
 
   it.each<[why: string, failure: Entry, options: Parameters<typeof disposition>[1]]>([

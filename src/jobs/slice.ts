@@ -1,10 +1,11 @@
 import type { QuotaCounts } from '../domain/errors.js';
 import type { Plan } from '../domain/plan.js';
-import { mayGetCaptions, type Channel, type Playlist, type Upload } from '../domain/transcript.js';
+import type { Channel, Playlist, Upload } from '../domain/transcript.js';
 import type { UploadsListPage } from '../platform/video-platform.js';
 import type { OpenReservation } from '../quota/settlement-retries.js';
+import { statedAgeSecondsMin } from '../transcripts/cache/lifetimes.js';
 import { type Entry, type FailedEntry, statesBlock } from '../transcripts/transcript-events.js';
-import type { ChangedJob } from './job.repository.js';
+import type { ChangedJob } from './job-row.js';
 import type { JobReason } from './job.js';
 import { RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
 import type { Walk } from './walk.js';
@@ -21,10 +22,8 @@ export interface ClaimedSubscription {
   nowMs: number;
 }
 
-/** A slice that this process runs. */
 export interface ClaimedSlice extends ChangedJob {
   claim: string;
-  /** The key that created the job. */
   keyId: string;
   /** The plan of the organization; null when it was deleted. */
   plan: Plan | null;
@@ -38,7 +37,6 @@ export interface ClaimedSlice extends ChangedJob {
   subscription: ClaimedSubscription | null;
 }
 
-/** A page of the list. */
 export interface ListedPage extends Omit<UploadsListPage, 'pages'> {
   /** Whose uploads they are; null for a playlist. */
   channel: Channel | null;
@@ -49,7 +47,6 @@ export interface ListedPage extends Omit<UploadsListPage, 'pages'> {
 export interface PendingVideo {
   position: number;
   upload: Upload;
-  /** How often it was tried again. */
   retries: number;
 }
 
@@ -85,7 +82,6 @@ export interface VideoResults {
 /** The SQLSTATE of a slice whose reservation ended before it was stored. */
 export const SLICE_EXPIRED = 'CT001';
 
-/** What a slice has found out. */
 export type SliceOutcome =
   | { type: 'organization_deleted' | 'plan_excludes' | 'blocked' | 'nothing_due' }
   | { type: 'channel_not_found' | 'playlist_not_found' }
@@ -115,13 +111,12 @@ export function listRetrySeconds(setbacks: number): number {
 
 /** Of a video whose failure does not say when a retry can succeed. */
 const BUSY_SECONDS = 30;
+const DAY_SECONDS = 86_400;
 /** Other calls hold the rest of the quota, for as long as they run. */
 const RESERVED_SECONDS = 5;
 
-/** A video of a slice as it was read. */
 export interface ReadVideo {
   entry: Entry;
-  /** How often it was tried again. */
   retries: number;
   /** Whether the service gave it up itself, before the platform was asked. */
   givenUp: boolean;
@@ -165,8 +160,9 @@ export function dispositionOf(
 function archiveRetrySeconds({ error, metadata }: FailedEntry, retries: number): number | undefined {
   const delaySeconds = RETRY_DELAYS_SECONDS[retries];
   if (delaySeconds === undefined || error.retryable) return delaySeconds;
-  const awaitsCaptions = error.code === 'transcript_unavailable' && mayGetCaptions(metadata.publishedAt, Date.now());
-  return awaitsCaptions ? delaySeconds : undefined;
+  // YouTube often generates captions hours after the upload.
+  const isNew = (statedAgeSecondsMin(metadata, Date.now()) ?? Infinity) < DAY_SECONDS;
+  return error.code === 'transcript_unavailable' && isNew ? delaySeconds : undefined;
 }
 
 const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks: 0, restartList: false };
@@ -174,7 +170,6 @@ const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks
 const STOPS: SliceEnd = { ...GOES_ON, delaySeconds: null };
 const BLOCKED = { state: 'paused', reason: 'upstream_blocked' } as const;
 
-/** Decides what a slice makes of its job. */
 export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, outcome: SliceOutcome): SliceEnd {
   // A pause for a block goes on until the platform has served a slice.
   const unserved: SliceEnd = job.reason === 'upstream_blocked' ? { ...GOES_ON, ...BLOCKED, setbacks } : GOES_ON;

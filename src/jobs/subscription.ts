@@ -17,6 +17,8 @@ export const SUBSCRIPTION_REASONS = [
 ] as const;
 export type SubscriptionReason = (typeof SUBSCRIPTION_REASONS)[number];
 
+export const SECONDS_PER_MINUTE = 60;
+
 export const CHECK_MINUTES_MIN = 15;
 export const CHECK_MINUTES_MAX = 1_440;
 export const CHECK_MINUTES_DEFAULT = 60;
@@ -30,7 +32,6 @@ export const CHECK_REQUEST_SECONDS = 10;
 /** What is delivered first: `now` for what is uploaded from now on, a number of the newest uploads, or those above a video. */
 export type Start = number | string;
 
-/** Whether a value is a `start`. */
 export function isStart(value: unknown): value is Start {
   if (typeof value === 'number') return Number.isInteger(value) && value >= 1 && value <= START_UPLOADS_MAX;
   return value === 'now' || (typeof value === 'string' && VIDEO_ID.test(value));

@@ -46,7 +46,7 @@ import {
   UploadEventDto,
 } from './dto/subscription.dto.js';
 import { ChangeSubscriptionDto, CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
-import { ResultsResponse, type ReadPart } from './results-response.js';
+import { ResultsResponse, type ReadResults } from './results-response.js';
 import {
   CHECK_REQUEST_SECONDS,
   CheckRequestedError,
@@ -92,15 +92,11 @@ export class SubscriptionsController {
     { title: 'The organization has too many subscriptions', error: new TooManySubscriptionsError(100) },
     TOO_MUCH_STORED,
   )
-  async createSubscription(
-    @Body() body: CreateSubscriptionDto,
-    @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<SubscriptionDto> {
+  async createSubscription(@Body() body: CreateSubscriptionDto, @Req() request: Request): Promise<SubscriptionDto> {
     const context = requestContext(request);
     const subscription = await this.subscriptions.create(body, payerOf(context), idempotencyKey(request));
     context.log['subscriptionId'] = subscription.id;
-    response.setHeader('Location', `/subscriptions/${subscription.id}`);
+    context.setHeader('Location', `/subscriptions/${subscription.id}`);
     return subscription;
   }
 
@@ -201,8 +197,7 @@ export class SubscriptionsController {
     @Res() response: Response,
   ): Promise<void> {
     const organizationId = organizationOf(request, 'subscription', id);
-    const read: ReadPart<'subscription'> = (limit, after) =>
-      this.subscriptions.results(organizationId, id, { limit, after });
+    const read: ReadResults = (page) => this.subscriptions.results(organizationId, id, page);
     return this.results.send('subscription', read, organizationId, query, request, response);
   }
 }

@@ -1,19 +1,22 @@
 import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import type { PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { SubscriptionDto, SubscriptionRequestDto, SubscriptionsPageDto } from './dto/subscription.dto.js';
-import { JobOperations } from './job-operations.js';
-import type { StoredEntry } from './job-table.js';
-import { JobWorker } from './job-worker.js';
 import { requireChannelReference } from './job-request.js';
-import { SubscriptionRepository, type SubscriptionChange } from './subscription.repository.js';
+import { CHANGED, columnsOf, logStateChange, toSubscription, type Changed, type SubscriptionRow } from './job-row.js';
+import { JobStore, type ResultsPart, type ResultsRequest } from './job-store.js';
+import { JOB_VARIANTS } from './job-variants.js';
+import { JobWorker } from './job-worker.js';
+import { SECONDS_PER_HOUR } from './job.js';
 import {
+  CHECK_REQUEST_SECONDS,
   CheckRequestedError,
-  CursorExpiredError,
+  SECONDS_PER_MINUTE,
   SubscriptionPausedError,
   subscriptionRequestSchema,
-  TooManySubscriptionsError,
+  type SubscriptionState,
 } from './subscription.js';
 
 /** The request of a new subscription: what is absent has its default. */
@@ -21,25 +24,29 @@ export type WantedSubscription = Pick<SubscriptionRequestDto, 'channel'> & {
   [Name in keyof Omit<SubscriptionRequestDto, 'channel'>]?: SubscriptionRequestDto[Name] | undefined;
 };
 
-/** A part of the results of a subscription, in the order in which they became final. */
-export interface FeedPage {
-  entries: StoredEntry[];
-  /** The `after` of the next page. */
-  next: number;
-  subscription: SubscriptionDto;
+export interface SubscriptionChange {
+  checkMinutes?: number | undefined;
+  state?: SubscriptionState | undefined;
 }
+
+/** A subscription with the seconds until a check can be requested again; null when this one is. */
+type CheckedRow = SubscriptionRow & { retry_after_seconds: number | null };
+
+const CHANGE = `SELECT ${CHANGED} FROM subscription_change($1, $2, $3, $4, $5) result`;
+
+const CHECK = `SELECT result.retry_after_seconds, ${columnsOf('(result.job)')} FROM subscription_check($1, $2, $3) result`;
 
 /** Creates subscriptions to channels and reads, changes, checks and deletes them. */
 @Injectable()
-export class SubscriptionsService extends JobOperations<SubscriptionDto> {
-  protected override readonly variant = 'subscription';
+export class SubscriptionsService {
+  private readonly store: JobStore<SubscriptionDto, SubscriptionRow>;
 
   constructor(
-    protected override readonly store: SubscriptionRepository,
-    worker: JobWorker,
-    environment: Environment,
+    database: DataSource,
+    private readonly environment: Environment,
+    private readonly worker: JobWorker,
   ) {
-    super(store, worker, environment);
+    this.store = new JobStore(JOB_VARIANTS.subscription, database, environment);
   }
 
   /**
@@ -52,20 +59,41 @@ export class SubscriptionsService extends JobOperations<SubscriptionDto> {
   async create(wanted: WantedSubscription, payer: Payer, idempotencyKey?: string): Promise<SubscriptionDto> {
     const request = subscriptionRequestSchema.parse(wanted);
     requireChannelReference(request.channel);
-    return this.add(payer, (id) => this.store.create(id, request, payer, idempotencyKey));
+    const columns = {
+      idempotency_key: idempotencyKey,
+      request: JSON.stringify(request),
+      check_seconds: request.checkMinutes * SECONDS_PER_MINUTE,
+      results_seconds: this.environment.SUBSCRIPTION_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,
+    };
+    const subscription = await this.store.create(columns, payer);
+    this.worker.wake();
+    return subscription;
   }
 
   /** Lists the subscriptions of an organization, newest first. @throws UnknownCursorError */
   async list(organizationId: string, page: PageRequest): Promise<SubscriptionsPageDto> {
-    const { items: subscriptions, next } = await this.page(organizationId, page);
+    const { items: subscriptions, next } = await this.store.list(organizationId, page);
     return { subscriptions, next };
   }
 
+  /** @throws SubscriptionNotFoundError */
+  get(organizationId: string, id: string): Promise<SubscriptionDto> {
+    return this.store.get(organizationId, id);
+  }
+
   /** Changes the time between checks, pauses a subscription, or lets it go on from any pause. @throws SubscriptionNotFoundError */
-  async change(organizationId: string, id: string, change: SubscriptionChange): Promise<SubscriptionDto> {
-    const subscription = await this.found(id, () => this.store.update(organizationId, id, change));
+  async change(
+    organizationId: string,
+    id: string,
+    { checkMinutes, state }: SubscriptionChange,
+  ): Promise<SubscriptionDto> {
+    const checkSeconds = checkMinutes === undefined ? null : checkMinutes * SECONDS_PER_MINUTE;
+    const stored = state === 'active' ? 'running' : (state ?? null);
+    const values = [checkSeconds, stored, CHECK_REQUEST_SECONDS];
+    const row = await this.store.change<Changed<SubscriptionRow>>(CHANGE, [organizationId, id, ...values]);
+    logStateChange('change', row);
     this.worker.wake();
-    return subscription;
+    return toSubscription(row);
   }
 
   /**
@@ -74,34 +102,20 @@ export class SubscriptionsService extends JobOperations<SubscriptionDto> {
    * @throws SubscriptionNotFoundError | SubscriptionPausedError | CheckRequestedError
    */
   async check(organizationId: string, id: string): Promise<SubscriptionDto> {
-    const { subscription, retryAfterSeconds } = await this.found(id, () => this.store.requestCheck(organizationId, id));
-    if (subscription.reason === 'paused_by_caller') throw new SubscriptionPausedError();
-    if (retryAfterSeconds !== null) throw new CheckRequestedError(retryAfterSeconds);
+    const row = await this.store.change<CheckedRow>(CHECK, [organizationId, id, CHECK_REQUEST_SECONDS]);
+    if (row.reason === 'paused_by_caller') throw new SubscriptionPausedError();
+    if (row.retry_after_seconds !== null) throw new CheckRequestedError(row.retry_after_seconds);
     this.worker.wake();
-    return subscription;
+    return toSubscription(row);
   }
 
-  /**
-   * The entries in the order in which they became final.
-   *
-   * @param page.after the `next` of the last page; undefined to begin with the oldest entry that is stored
-   * @throws SubscriptionNotFoundError | CursorExpiredError
-   */
-  async results(
-    organizationId: string,
-    id: string,
-    { limit, after }: { limit: number; after?: number | undefined },
-  ): Promise<FeedPage> {
-    const results = await this.found(id, () => this.store.results(organizationId, id, limit, after ?? 0));
-    const { job: subscription, expiredSequence, entries } = results;
-    if (after !== undefined && after < expiredSequence) throw new CursorExpiredError(expiredSequence);
-    const { succeeded, failed } = subscription.summary;
-    // A cursor from before a restore of the database can be beyond the last entry: kept, it would pass later ones.
-    const next = entries.at(-1)?.sequence ?? Math.min(after ?? expiredSequence, succeeded + failed);
-    return { subscription, entries, next };
+  /** Deletes a subscription with its results. What its running slice fetches is charged. @throws SubscriptionNotFoundError */
+  delete(organizationId: string, id: string): Promise<void> {
+    return this.store.delete(organizationId, id);
   }
 
-  protected override tooMany(): Error {
-    return new TooManySubscriptionsError(this.environment.SUBSCRIPTIONS_PER_ORGANIZATION);
+  /** The entries of a subscription in the order in which they became final. @throws SubscriptionNotFoundError | CursorExpiredError */
+  results(organizationId: string, id: string, page: ResultsRequest): Promise<ResultsPart<SubscriptionDto>> {
+    return this.store.results(organizationId, id, page);
   }
 }

@@ -14,6 +14,8 @@ const DATED = 15;
 const MEANWHILE = 3;
 /** So far a check looks for an upload that was seen below others that have dates before it. */
 const DATELESS_DEPTH = 10 * PAGE_SIZE - MEANWHILE;
+/** The uploads that are on the first page that a check reads, which can be after a page that failed. */
+const FIRST_PAGE = PAGE_SIZE - MEANWHILE;
 
 interface Video {
   id: string;
@@ -130,9 +132,9 @@ class Subscription {
 
   /** The uploads that a walk must deliver whatever their dates are. */
   dateless({ visible }: Channel): string[] {
-    if (this.seesAll) return visible.slice(0, PAGE_SIZE).flatMap((video) => (this.sees(video) ? [] : [video.id]));
+    if (this.seesAll) return visible.slice(0, FIRST_PAGE).flatMap((video) => (this.sees(video) ? [] : [video.id]));
     const highest = visible.findIndex((video) => this.sees(video));
-    const lowest = visible.slice(0, PAGE_SIZE).findLastIndex((video) => this.sees(video));
+    const lowest = visible.slice(0, FIRST_PAGE).findLastIndex((video) => this.sees(video));
     const above = visible.slice(0, Math.max(highest < DATELESS_DEPTH ? highest : 0, lowest, 0));
     return above.flatMap((video) => (this.sees(video) ? [] : [video.id]));
   }
@@ -228,6 +230,23 @@ const EXAMPLES: [number, number[], Start, Change[]][] = [
       { type: 'swap', place },
       { type: 'publish', count: 197 },
       { type: 'check', faults: ['rejected'] },
+    ],
+  ],
+  // It stands below some with older dates.
+  [
+    ...([200, [], 'video1'] as [number, number[], Start]),
+    [
+      { type: 'swap', place },
+      { type: 'publish_backdated', count: 198 },
+      { type: 'check', faults: [] },
+    ],
+  ],
+  // An upload at the end of the first page is public again, and moves to the second one before a check reads it.
+  [
+    ...([150, [97], 'video0'] as [number, number[], Start]),
+    [
+      { type: 'show', place: 98 },
+      { type: 'check', faults: ['crash', 'rejected'] },
     ],
   ],
   // A stream that was seen moves among more new uploads than a page has.

@@ -17,7 +17,6 @@ export interface Walk {
   seesAll: boolean;
   /** The uploads that this walk has added by now. */
   added: number;
-  /** The uploads that are delivered by now. */
   delivered: number;
 }
 
@@ -144,16 +143,21 @@ function laterRule(
   nowMs: number,
 ): StateRule {
   const lowestSeen = lowestSeenOf(uploads, known);
-  const isOld = (upload: Upload): boolean => predates(walk, upload, nowMs);
-  const firstOld = uploads.findIndex(isOld);
+  const firstOld = uploads.findIndex((upload) => ageOf(walk, upload, nowMs) === 'old');
   return (upload, place) => {
     if (walk.seesAll || isPublishedSince(walk, upload) || place < lowestSeen) return 'pending';
-    const isDated = statesAge(upload) && !isStream(upload);
-    // A stream that was seen moves to when it ran, among new ones.
-    if (lowestSeen !== -1) return isDated && !isOld(upload) ? 'pending' : 'undecided';
-    // Below an old one, so is what states no age, e.g. a private video.
-    const followsOld = firstOld !== -1 && place > firstOld && !isDated && !isStream(upload);
-    return isOld(upload) || followsOld ? 'undecided' : 'pending';
+    switch (ageOf(walk, upload, nowMs)) {
+      // Also below a seen one: a stream that was seen moves to when it ran, among new ones.
+      case 'recent':
+        return 'pending';
+      case 'old':
+        return 'undecided';
+      case 'stream':
+        return lowestSeen === -1 ? 'pending' : 'undecided';
+      // Below an old one, so is what states no age, e.g. a private video.
+      case 'undated':
+        return lowestSeen === -1 && (firstOld === -1 || place < firstOld) ? 'pending' : 'undecided';
+    }
   };
 }
 
@@ -171,10 +175,10 @@ function meetsSeen(
   const below = uploads.length - 1 - lowestSeenOf(uploads, known);
   // So many are not what a few deletions have moved to the end of the page.
   if (below > seen && pages < DATELESS_PAGES) return false;
-  const isOld = (upload: Upload): boolean => isSeen(upload) || predates(walk, upload, nowMs);
+  const isOld = (upload: Upload): boolean => isSeen(upload) || ageOf(walk, upload, nowMs) === 'old';
   // Below a single one, at the end of a page, a list that is a little out of order has new ones.
-  if (isOld(last)) return uploads.slice(0, -1).some(isOld);
-  return seen > 0 && !walk.seesAll && !statesAge(last);
+  if (isOld(last)) return uploads.slice(0, -1).some(pages < DATELESS_PAGES ? isSeen : isOld);
+  return seen > 0 && !walk.seesAll && statedAgeSecondsMin(last, nowMs) === undefined;
 }
 
 function lowestSeenOf(uploads: readonly Upload[], known: ReadonlyMap<string, KnownUpload>): number {
@@ -185,17 +189,13 @@ function isPublishedSince({ createdAtMs }: Walk, { publishedAt }: Upload): boole
   return publishedAt !== null && Date.parse(publishedAt) > createdAtMs;
 }
 
-function statesAge(upload: Upload): boolean {
-  return statedAgeSecondsMin(upload, 0) !== undefined;
-}
+type Age = 'recent' | 'old' | 'stream' | 'undated';
 
-/** Whether an upload was certainly listed before the walk before has ended. What is announced or live counts as new. */
-function predates({ createdAtMs, seenAtMs, seesAll }: Walk, upload: Upload, nowMs: number): boolean {
-  if (seesAll || isStream(upload)) return false;
+/** `old` is what was certainly listed before the walk before has ended. What is announced or live counts as new. */
+function ageOf({ createdAtMs, seenAtMs, seesAll }: Walk, upload: Upload, nowMs: number): Age {
+  if (upload.failure === 'video_live' || upload.failure === 'video_not_live_yet') return 'stream';
+  const ageSeconds = statedAgeSecondsMin(upload, nowMs);
+  if (ageSeconds === undefined) return 'undated';
   const sinceMs = Math.max(createdAtMs, seenAtMs - LISTING_DELAY_MS);
-  return (statedAgeSecondsMin(upload, nowMs) ?? 0) * 1000 > nowMs - sinceMs;
-}
-
-function isStream({ failure }: Upload): boolean {
-  return failure === 'video_live' || failure === 'video_not_live_yet';
+  return !seesAll && ageSeconds * 1000 > nowMs - sinceMs ? 'old' : 'recent';
 }

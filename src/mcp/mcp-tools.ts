@@ -10,7 +10,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { Injectable, Logger } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { Counter, Registry } from 'prom-client';
+import { Registry, type Counter } from 'prom-client';
 import { z } from 'zod';
 import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
@@ -22,6 +22,7 @@ import { requestContext, type RequestContext } from '../http/request-context.js'
 import { type Redactor, redactorFor } from '../observability/logging/redaction.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
+import { createCounter } from '../observability/metrics-registry.js';
 import { getJob, startArchiveJob } from './tools/job-tools.js';
 import { getUsage, listChannelUploads } from './tools/list-tools.js';
 import { searchChannelTranscripts } from './tools/search-tool.js';
@@ -95,14 +96,12 @@ export class McpTools {
     environment: Environment,
   ) {
     this.redact = redactorFor(environment);
-    this.calls = new Counter({
-      name: 'ct_mcp_tool_calls_total',
-      help: 'Calls of MCP tools: ok, canceled by the client, or the error code of the result.',
-      labelNames: ['tool', 'outcome'],
-      registers: [registry],
-    });
-    // A series that starts with its first increment hides that increment from rate().
-    for (const { name: tool } of TOOLS) this.calls.inc({ tool, outcome: 'ok' }, 0);
+    this.calls = createCounter(
+      registry,
+      'ct_mcp_tool_calls_total',
+      'Calls of MCP tools: ok, canceled by the client, or the error code of the result.',
+      { tool: TOOLS.map(({ name }) => name), outcome: ['ok'] },
+    );
   }
 
   /**

@@ -9,7 +9,7 @@ import { contentOf } from '../http/response-docs.js';
 import { AnyQuery, BodyBytesMax } from '../http/route.decorators.js';
 import { McpTools } from './mcp-tools.js';
 
-/** Messages have cursors and the client's description of itself; the proxy in deploy/nginx.conf has the same limit. */
+/** Messages have cursors and the client's description of itself. */
 const MESSAGE_BYTES_MAX = 64 * 1024;
 
 const ORIGIN_NOT_ALLOWED = new RefusedRequestError(

@@ -140,7 +140,6 @@ export async function readTexts(
   return { text: page.text + footer(summary, next), resource, entries, summary, cursor: next };
 }
 
-/** How the texts of a page are written. */
 export interface PageForm extends TextForm, Pick<Position, 'range'> {
   /** Without what follows the text of the page. */
   maxChars: number;

@@ -15,7 +15,7 @@ import { RequiresFeature } from '../auth/auth.decorators.js';
 import type { Feature } from '../domain/plan.js';
 import { OnJobs } from '../jobs/dto/api-jobs.js';
 import { ResultsQueryDto } from '../jobs/dto/jobs-request.dto.js';
-import { ResultsResponse, type ReadPart } from '../jobs/results-response.js';
+import { ResultsResponse, type ReadResults } from '../jobs/results-response.js';
 import { SubscriptionsService } from '../jobs/subscriptions.service.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
@@ -94,8 +94,7 @@ export class MessagesController {
     const context = messageContext(rpcContext);
     const { id, query } = await readIdMessage(message, ResultsQueryDto, 'the ID of a subscription');
     const organizationId = context.caller.organization.id;
-    const read: ReadPart<'subscription'> = (limit, after) =>
-      this.subscriptions.results(organizationId, id, { limit, after });
+    const read: ReadResults = (page) => this.subscriptions.results(organizationId, id, page);
     const disconnect = (): void => context.disconnect();
     const lines = await this.results.lines('subscription', read, organizationId, query, disconnect);
     context.log['subscriptionId'] = id;

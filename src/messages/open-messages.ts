@@ -70,12 +70,10 @@ export class OpenMessages {
     throw new ServiceAtCapacityError(RETRY_AFTER_SECONDS);
   }
 
-  /** Resolves when every call has ended. */
   async idle(): Promise<void> {
     await Promise.all([...this.running].map((context) => context.ended()));
   }
 
-  /** Disconnects the calls that are still running. */
   disconnectAll(): void {
     for (const context of this.running) context.disconnect();
   }

@@ -153,9 +153,9 @@ export class ApiKeysService {
 
 export const AUTHENTICATE = `
   SELECT key.id AS key_id, organization.id, organization.name, organization.plan,
-         key.last_used_at IS NULL OR key.last_used_at < now() - interval '1 minute' AS stale
+         key.last_used_at IS NULL OR key.last_used_at < clock_now() - interval '1 minute' AS stale
     FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id
-    WHERE key.hash = $1 AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > now())
+    WHERE key.hash = $1 AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > clock_now())
       AND organization.deleted_at IS NULL`;
 
 interface ActiveKey {
@@ -168,7 +168,8 @@ interface ActiveKey {
 
 const LOCK_ACTIVE = `
   SELECT name, extract(epoch FROM expires_at - created_at)::double precision AS lifetime_seconds, monthly_limit, quota_key_id
-    FROM api_keys WHERE id = $1 AND revoked_at IS NULL AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > now())
+    FROM api_keys
+    WHERE id = $1 AND revoked_at IS NULL AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > clock_now())
     FOR NO KEY UPDATE`;
 
 /** Follows any number of rotations. A key is replaced at most once, so there are no cycles. */
@@ -180,22 +181,24 @@ const VALID_PREDECESSORS = `
       FROM api_keys key JOIN predecessors ON key.replaced_by = predecessors.id WHERE key.organization_id = $2
   )
   SELECT id FROM predecessors JOIN api_keys USING (id)
-    WHERE id <> $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) ORDER BY distance`;
+    WHERE id <> $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_now()) ORDER BY distance`;
 
 const REVOKE = `
-  UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING revoked_at`;
+  UPDATE api_keys SET revoked_at = clock_now() WHERE id = $1 AND revoked_at IS NULL RETURNING revoked_at`;
 
 const RETIRE = `
   UPDATE api_keys
     SET replaced_by = $3,
-        revoked_at = CASE WHEN $2 = 0 THEN now() END,
-        expires_at = CASE WHEN $2 = 0 THEN expires_at ELSE least(expires_at, now() + make_interval(hours => $2)) END
+        revoked_at = CASE WHEN $2 = 0 THEN clock_now() END,
+        expires_at = CASE WHEN $2 = 0 THEN expires_at
+          ELSE least(expires_at, clock_now() + make_interval(hours => $2)) END
     WHERE id = $1`;
 
 const INSERT = `
   INSERT INTO api_keys (id, organization_id, name, prefix, hash, created_at, expires_at, monthly_limit, quota_key_id)
-    SELECT $1, organization.id, $3, $4, $5, now(), now() + make_interval(secs => $6), $7, $8
-      FROM organizations organization WHERE organization.id = $2 AND organization.deleted_at IS NULL FOR SHARE
+    SELECT $1, organization.id, $3, $4, $5, now, now + make_interval(secs => $6), $7, $8
+      FROM organizations organization, clock_now() AS now
+      WHERE organization.id = $2 AND organization.deleted_at IS NULL FOR SHARE OF organization
     RETURNING id`;
 
 async function insertKey(

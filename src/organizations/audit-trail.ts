@@ -2,10 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor, Person } from '../domain/caller.js';
-import { dateTime, textOrNull } from '../http/response-docs.js';
+import { dateTime, objectOrNull, textOrNull } from '../http/response-docs.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 
-/** What an operator can change. */
 export const AUDIT_ACTIONS = [
   'organization.created',
   'organization.plan_changed',
@@ -25,14 +24,10 @@ type Values = Readonly<Record<string, unknown>>;
 const valuesOrNull = (description: string) =>
   ({ type: 'object', additionalProperties: true, nullable: true, description }) as const;
 
-@ApiSchema({ name: 'AuditPerson' })
-class AuditPerson implements Person {
-  @ApiProperty({ description: 'The claim `sub` of the token.' })
-  sub: string;
-
-  @ApiProperty(textOrNull('The claim `email`. Null when the token has none.'))
-  email: string | null;
-}
+const PERSON_PROPERTIES = {
+  sub: { type: 'string', description: 'The claim `sub` of the token.' },
+  email: textOrNull('The claim `email`. Null when the token has none.'),
+} as const satisfies Record<keyof Person, object>;
 
 /** A change as it was recorded, without secrets. */
 @ApiSchema({ name: 'AuditEntry' })
@@ -72,19 +67,21 @@ export class AuditEntry {
   @ApiProperty(textOrNull('The address that the request came from. Null for a command.'))
   address: string | null;
 
-  @ApiProperty({
-    type: AuditPerson,
-    nullable: true,
-    description: 'Who made it with a token of the identity provider. Null with the admin token, and for a command.',
-  })
+  @ApiProperty(
+    objectOrNull(
+      'Who made it with a token of the identity provider. Null with the admin token, and for a command.',
+      PERSON_PROPERTIES,
+    ),
+  )
   person: Person | null;
 }
 
 type Change = Pick<AuditEntry, 'action' | 'organizationId' | 'target' | 'before' | 'after'>;
 
 const INSERT = `
-  INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id, call_id, address, person)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
+  INSERT INTO audit_entries
+    (at, actor, action, organization_id, target, before, after, request_id, call_id, address, person)
+    VALUES (clock_now(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
 
 const LIST = `
   SELECT id, at, actor, action, organization_id AS "organizationId", target, before, after, request_id AS "requestId",

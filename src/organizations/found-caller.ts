@@ -15,8 +15,8 @@ export interface FoundCaller {
 // Compares the minute here as well, because another call may have written it meanwhile. A locked key is skipped: the
 // column is accurate to one minute at best, and a write that waited would keep a connection from the calls.
 const RECORD_USE = `
-  UPDATE api_keys SET last_used_at = now() WHERE id IN (
-    SELECT id FROM api_keys WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
+  UPDATE api_keys SET last_used_at = clock_now() WHERE id IN (
+    SELECT id FROM api_keys WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < clock_now() - interval '1 minute')
       FOR NO KEY UPDATE SKIP LOCKED)`;
 
 /** Accepts a caller whose row was found, and records the use. */

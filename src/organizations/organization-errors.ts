@@ -13,14 +13,12 @@ export class UnknownKeyError extends DomainError {
   }
 }
 
-/** Another organization has the external ID. */
 export class ExternalIdTakenError extends DomainError {
   constructor(externalId: string) {
     super('conflict', `Another organization has the external ID ${quoted(externalId)}.`);
   }
 }
 
-/** A client of the identity provider has no key that could be rotated. */
 export class TokenClientError extends DomainError {
   constructor(id: string) {
     super('conflict', `${quoted(id)} is a client of the identity provider: it has no key to rotate.`);
@@ -34,7 +32,6 @@ export class RevokedKeyError extends DomainError {
   }
 }
 
-/** A key that is no longer active cannot be rotated. */
 export class InactiveKeyError extends DomainError {
   constructor(id: string) {
     super('conflict', `The key ${quoted(id)} is revoked, expired or already replaced. Issue a new key instead.`);

@@ -34,7 +34,7 @@ export class Organization {
   externalId: string | null;
 
   @ApiProperty(dateTime('When the organization was created.'))
-  @Column({ type: 'timestamptz', name: 'created_at', insert: false })
+  @Column({ type: 'timestamptz', name: 'created_at' })
   createdAt: Date;
 
   /** Read of a deletion only. */

@@ -62,7 +62,7 @@ export class OrganizationsService {
     const id = `org_${randomBytes(12).toString('hex')}`;
     const created = { name: parseDisplayName(name), plan, monthlyLimit, externalId: parseExternalId(externalId) };
     await this.inTransaction(externalId, async (manager) => {
-      await manager.insert(Organization, { id, ...created });
+      await manager.insert(Organization, { id, ...created, createdAt: () => 'clock_now()' });
       const change = { action: 'organization.created', organizationId: id, target: id, before: null } as const;
       await recordChange(manager, actor, { ...change, after: created });
     });
@@ -79,7 +79,6 @@ export class OrganizationsService {
     return readPage(this.organizations, LISTED, page);
   }
 
-  /** Whether no organization exists. */
   async isEmpty(): Promise<boolean> {
     return !(await this.organizations.existsBy(LISTED));
   }
@@ -183,12 +182,13 @@ export class OrganizationsService {
 }
 
 const DELETE = `
-  UPDATE organizations SET deleted_at = now() WHERE id = $1 AND deleted_at IS NULL RETURNING deleted_at`;
+  UPDATE organizations SET deleted_at = clock_now() WHERE id = $1 AND deleted_at IS NULL RETURNING deleted_at`;
 
 // Excludes expired keys, because `revokedKeys` counts those that were valid, and token clients, which only an operator blocks.
 const REVOKE_ALL = `
-  UPDATE api_keys SET revoked_at = now()
-    WHERE organization_id = $1 AND kind = 'key' AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`;
+  UPDATE api_keys SET revoked_at = clock_now()
+    WHERE organization_id = $1 AND kind = 'key' AND revoked_at IS NULL
+      AND (expires_at IS NULL OR expires_at > clock_now())`;
 
 /**
  * Normalizes the name of an organization or a key, or an external ID.

@@ -56,7 +56,7 @@ type FoundClient = (FoundCaller | (Omit<FoundCaller, 'key_id'> & { key_id: null 
 
 export const AUTHENTICATE_CLIENT = `
   SELECT key.id AS key_id, organization.id, organization.name, organization.plan, key.revoked_at IS NOT NULL AS blocked,
-         key.last_used_at IS NULL OR key.last_used_at < now() - interval '1 minute' AS stale
+         key.last_used_at IS NULL OR key.last_used_at < clock_now() - interval '1 minute' AS stale
     FROM organizations organization LEFT JOIN api_keys key ON key.organization_id = organization.id AND key.client = $2
     WHERE organization.external_id = $1 AND organization.deleted_at IS NULL`;
 

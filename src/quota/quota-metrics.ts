@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Counter, Registry } from 'prom-client';
+import { Registry, type Counter } from 'prom-client';
+import { createCounter } from '../observability/metrics-registry.js';
 
 /** Metrics of the reservations and settlements that this process made. */
 @Injectable()
@@ -11,22 +12,24 @@ export class QuotaMetrics {
   readonly chargedTranscripts: Counter;
 
   constructor(registry: Registry) {
-    const counter = (name: string, help: string, labelNames: 'outcome'[] = []): Counter<'outcome'> =>
-      new Counter({ name, help, labelNames, registers: [registry] });
-    this.reservations = counter('ct_quota_reservations_total', 'Quota reservations, granted or refused.', ['outcome']);
-    this.settlements = counter(
+    this.reservations = createCounter(
+      registry,
+      'ct_quota_reservations_total',
+      'Quota reservations, granted or refused.',
+      { outcome: ['granted', 'refused'] },
+    );
+    this.settlements = createCounter(
+      registry,
       'ct_quota_settlements_total',
       'Reservations that were settled, or given up without a charge.',
-      ['outcome'],
+      { outcome: ['settled', 'given_up'] },
     );
-    this.settlementRetries = counter('ct_quota_settlement_retries_total', 'Retried settlements.');
-    this.settlementsForfeited = counter(
+    this.settlementRetries = createCounter(registry, 'ct_quota_settlement_retries_total', 'Retried settlements.');
+    this.settlementsForfeited = createCounter(
+      registry,
       'ct_quota_settlements_forfeited_total',
       'Settlements that charged less than was fetched.',
     );
-    this.chargedTranscripts = counter('ct_quota_charged_transcripts_total', 'Transcripts charged.');
-    // A series that starts with its first increment hides that increment from rate().
-    for (const outcome of ['granted', 'refused']) this.reservations.inc({ outcome }, 0);
-    for (const outcome of ['settled', 'given_up']) this.settlements.inc({ outcome }, 0);
+    this.chargedTranscripts = createCounter(registry, 'ct_quota_charged_transcripts_total', 'Transcripts charged.');
   }
 }

@@ -11,7 +11,6 @@ export interface QuotaRow {
   decided_at: Date;
 }
 
-/** A row of `QUOTA_STATE`. */
 export interface QuotaStateRow extends QuotaRow {
   id: string;
   plan: Plan;
@@ -19,7 +18,6 @@ export interface QuotaStateRow extends QuotaRow {
   deleted_at: Date | null;
 }
 
-/** A row of `QUOTA_USAGE`. */
 export interface UsageRow extends QuotaStateRow {
   history: MonthUsed[];
   /** Null for a key without a limit. */

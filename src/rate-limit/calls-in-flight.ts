@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Gauge, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { ConcurrencyLimitReachedError, ServiceAtCapacityError } from '../domain/errors.js';
+import { createGauge } from '../observability/metrics-registry.js';
 import { RejectionMetrics } from './rejection-metrics.js';
 
 /** The end of a running call cannot be predicted. */
@@ -21,16 +22,10 @@ export class CallsInFlight {
     private readonly metrics: RejectionMetrics,
     registry: Registry,
   ) {
-    const registers = [registry];
-    const running: Gauge = new Gauge({
-      name: 'ct_calls_in_flight',
-      help: 'Running calls for transcripts, uploads and job results.',
-      registers,
-      collect: (): void => running.set(this.count),
-    });
-    new Gauge({ name: 'ct_calls_in_flight_max', help: 'CALLS_PER_PROCESS; 0 is no limit.', registers }).set(
-      environment.CALLS_PER_PROCESS,
-    );
+    const running = 'Running calls for transcripts, uploads and job results.';
+    createGauge(registry, 'ct_calls_in_flight', running, () => this.count);
+    const max = 'CALLS_PER_PROCESS; 0 is no limit.';
+    createGauge(registry, 'ct_calls_in_flight_max', max, () => environment.CALLS_PER_PROCESS);
   }
 
   /** Calls that are running in this process. */

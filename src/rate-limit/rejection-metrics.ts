@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Counter, Registry } from 'prom-client';
+import { Registry, type Counter } from 'prom-client';
 import type { ErrorCode } from '../domain/error-codes.js';
 import { DomainError } from '../domain/errors.js';
+import { createCounter } from '../observability/metrics-registry.js';
 
 /** Limits that refuse requests: by key, by process, and by address after failed authentications. */
 const LIMITS = ['key_per_minute', 'key_in_flight', 'process_in_flight', 'failing_address'] as const;
@@ -22,20 +23,18 @@ export class RejectionMetrics {
   private readonly limitRefusals: Counter<'reason'>;
 
   constructor(registry: Registry) {
-    const options = { labelNames: ['reason'] as const, registers: [registry] };
-    this.failedAuthentications = new Counter({
-      name: 'ct_failed_authentications_total',
-      help: 'Requests without a valid API key or token.',
-      ...options,
-    });
-    this.limitRefusals = new Counter({
-      name: 'ct_limit_refusals_total',
-      help: 'Requests refused by a limit: 429, or 503 at the capacity of the process.',
-      ...options,
-    });
-    // A series that starts with its first increment hides that increment from rate().
-    for (const reason of Object.values(FAILURES)) this.failedAuthentications.inc({ reason }, 0);
-    for (const reason of LIMITS) this.limitRefusals.inc({ reason }, 0);
+    this.failedAuthentications = createCounter(
+      registry,
+      'ct_failed_authentications_total',
+      'Requests without a valid API key or token.',
+      { reason: Object.values(FAILURES) },
+    );
+    this.limitRefusals = createCounter(
+      registry,
+      'ct_limit_refusals_total',
+      'Requests refused by a limit: 429, or 503 at the capacity of the process.',
+      { reason: LIMITS },
+    );
   }
 
   /** Counts a request that a limit refused. */

@@ -6,7 +6,6 @@ import type { Call } from './call.js';
 import type { HeldTexts } from './response-memory.js';
 import type { ListHeader, VideoSource } from './sources/video-list.js';
 
-/** The parameters of a call. */
 export interface TranscriptsRequest {
   source: VideoSource;
   /** Languages in order of preference; the video's original language when there are none. */
@@ -40,7 +39,6 @@ export interface CallPlan extends ReservationResult {
   include?: readonly Includable[] | undefined;
   chunkSeconds?: number | undefined;
   again?: ReadonlySet<string> | undefined;
-  /** As in the list. */
   sinceFound?: boolean | undefined;
   /** When the videos were looked up in the cache, in milliseconds of `performance.now()`. */
   lookedUpAtMs: number;

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Gauge, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { ServiceUnavailableError } from '../domain/errors.js';
+import { createGauge } from '../observability/metrics-registry.js';
 
 /** The fetched texts of one call may use this share of the memory, so that the calls of one key cannot use all of it. */
 const CALLS_SHARE = 16;
@@ -50,18 +51,10 @@ export class ResponseMemory {
 
   constructor(environment: Environment, registry: Registry) {
     this.bytesMax = environment.RESPONSE_BUFFER_MAX_MEGABYTES * 1024 * 1024;
-    const registers = [registry];
-    const held: Gauge = new Gauge({
-      name: 'ct_response_buffer_bytes',
-      help: 'Texts buffered for slow readers.',
-      registers,
-      collect: (): void => held.set(this.heldBytes),
-    });
-    new Gauge({
-      name: 'ct_response_buffer_max_bytes',
-      help: 'RESPONSE_BUFFER_MAX_MEGABYTES in bytes.',
-      registers,
-    }).set(this.bytesMax);
+    const held = 'Texts buffered for slow readers.';
+    createGauge(registry, 'ct_response_buffer_bytes', held, () => this.heldBytes);
+    const max = 'RESPONSE_BUFFER_MAX_MEGABYTES in bytes.';
+    createGauge(registry, 'ct_response_buffer_max_bytes', max, () => this.bytesMax);
   }
 
   get heldBytes(): number {
@@ -141,7 +134,6 @@ export class HeldTexts {
     this.fetchedBytes = 0;
   }
 
-  /** Whether another fetch may start. */
   get mayFetch(): boolean {
     if (this.fetchedBytes >= this.memory.bytesMax / CALLS_SHARE) return false;
     return this.fetchedBytes < SMALL_BYTES || this.memory.fullWith(this.organizationId) === undefined;

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { Counter, Registry } from 'prom-client';
+import { Registry, type Counter } from 'prom-client';
 import { VIDEO_FAILURE_CODES } from '../domain/transcript.js';
+import { createCounter } from '../observability/metrics-registry.js';
 import type { Entry } from './transcript-events.js';
 
 const CACHED_KINDS = ['transcript', 'channel_id', 'channel', 'uploads', 'newest_uploads', 'playlist'] as const;
@@ -14,34 +15,23 @@ export class TranscriptMetrics {
   private readonly unreadableEntries: Counter<'kind'>;
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.entries = new Counter({
-      name: 'ct_entries_total',
-      help: 'Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.',
-      labelNames: ['outcome'],
-      registers,
-    });
-    this.lookups = new Counter({
-      name: 'ct_cache_lookups_total',
-      help: 'Cache lookups for calls, by the kind of entry.',
-      labelNames: ['kind', 'result'],
-      registers,
-    });
-    this.unreadableEntries = new Counter({
-      name: 'ct_cache_unreadable_entries_total',
-      help: 'Cache entries that could not be read and counted as missing.',
-      labelNames: ['kind'],
-      registers,
-    });
-    // A series that starts with its first increment hides that increment from rate().
-    for (const outcome of ['cached', 'fetched', ...VIDEO_FAILURE_CODES]) this.entries.inc({ outcome }, 0);
-    for (const kind of CACHED_KINDS) {
-      for (const result of ['hit', 'miss']) this.lookups.inc({ kind, result }, 0);
-      this.unreadableEntries.inc({ kind }, 0);
-    }
+    this.entries = createCounter(
+      registry,
+      'ct_entries_total',
+      'Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.',
+      { outcome: ['cached', 'fetched', ...VIDEO_FAILURE_CODES] },
+    );
+    const lookups = 'Cache lookups for calls, by the kind of entry.';
+    const labels = { kind: CACHED_KINDS, result: ['hit', 'miss'] };
+    this.lookups = createCounter(registry, 'ct_cache_lookups_total', lookups, labels);
+    this.unreadableEntries = createCounter(
+      registry,
+      'ct_cache_unreadable_entries_total',
+      'Cache entries that could not be read and counted as missing.',
+      { kind: CACHED_KINDS },
+    );
   }
 
-  /** Counts lookups with one result. */
   countLookups(kind: CachedKind, found: boolean, lookups = 1): void {
     this.lookups.inc({ kind, result: found ? 'hit' : 'miss' }, lookups);
   }

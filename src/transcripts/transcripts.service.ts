@@ -173,12 +173,10 @@ function plannedVideo(upload: Upload): PlannedVideo {
   return { upload, outcome: code ? { ok: false, details: NO_DETAILS, failure: { code } } : undefined };
 }
 
-/** The payer of an authenticated call. */
 export function payerOf({ caller, requestId }: Pick<RequestContext, 'caller' | 'requestId'>): Payer {
   return { organizationId: caller.organization.id, keyId: caller.keyId, requestId };
 }
 
-/** Adds what a call is about to its log line. */
 function logPlan(log: RequestContext['log'], { header, resource, order }: CallPlan): void {
   if (header.type === 'channel') log['channelId'] = resource;
   else if (header.type === 'playlist') log['playlistId'] = resource;

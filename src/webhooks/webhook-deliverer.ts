@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import { Counter, Registry } from 'prom-client';
+import { Registry, type Counter } from 'prom-client';
 import { DataSource } from 'typeorm';
 import type { BackgroundLoop } from '../background/background-loop.js';
 import { BackgroundLoops } from '../background/background-loops.js';
 import { withTimeout } from '../domain/with-timeout.js';
+import { createCounter } from '../observability/metrics-registry.js';
 import { messageBody, WebhookSecrets, type StoredSecrets } from './webhook-secrets.js';
 import { WebhookSender } from './webhook-sender.js';
 import { DISABLED_REASONS, type DisabledReason, FAILING_DAYS } from './webhook.js';
@@ -91,22 +92,10 @@ export class WebhookDeliverer implements OnApplicationBootstrap {
       () => this.claim(),
       () => withTimeout(Promise.all(this.sending.keys()), SHUTDOWN_WAIT_MS),
     );
-    const registers = [registry];
-    this.results = new Counter({
-      name: 'ct_webhook_deliveries_total',
-      help: 'Attempts to deliver an event to a webhook.',
-      labelNames: ['result'],
-      registers,
-    });
-    this.disabled = new Counter({
-      name: 'ct_webhooks_disabled_total',
-      help: 'Webhooks that were turned off.',
-      labelNames: ['reason'],
-      registers,
-    });
-    // A series that starts with its first increment hides that increment from rate().
-    for (const result of RESULTS) this.results.inc({ result }, 0);
-    for (const reason of DISABLED_REASONS) this.disabled.inc({ reason }, 0);
+    const attempts = 'Attempts to deliver an event to a webhook.';
+    this.results = createCounter(registry, 'ct_webhook_deliveries_total', attempts, { result: RESULTS });
+    const disabled = 'Webhooks that were turned off.';
+    this.disabled = createCounter(registry, 'ct_webhooks_disabled_total', disabled, { reason: DISABLED_REASONS });
   }
 
   onApplicationBootstrap(): void {

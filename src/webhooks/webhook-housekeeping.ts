@@ -1,8 +1,9 @@
 import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import { Gauge, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import type { BackgroundLoop } from '../background/background-loop.js';
 import { BackgroundLoops } from '../background/background-loops.js';
+import { createGauge } from '../observability/metrics-registry.js';
 import { DELIVERY_RETENTION_DAYS } from './webhook.js';
 
 const INTERVAL_MS = 60_000;
@@ -36,9 +37,7 @@ const WAITING = `
 @Injectable()
 export class WebhookHousekeeping implements OnApplicationBootstrap {
   private readonly logger = new Logger(WebhookHousekeeping.name);
-  private readonly waiting: Gauge;
-  private readonly overdueSeconds: Gauge;
-  private readonly dropped: Gauge;
+  private figures = { waiting: 0, overdue_seconds: 0, dropped: 0 };
   /** In the last run. */
   private droppedBefore = Infinity;
   private readonly loop: BackgroundLoop;
@@ -49,22 +48,24 @@ export class WebhookHousekeeping implements OnApplicationBootstrap {
     registry: Registry,
   ) {
     this.loop = loops.create('webhook_housekeeping', INTERVAL_MS, () => this.clean());
-    const registers = [registry];
-    this.waiting = new Gauge({
-      name: 'ct_webhook_deliveries_waiting',
-      help: 'Deliveries in the database that have neither succeeded nor been given up, counted up to 10,000.',
-      registers,
-    });
-    this.overdueSeconds = new Gauge({
-      name: 'ct_webhook_deliveries_overdue_seconds',
-      help: 'Age of the oldest due delivery of a webhook to which nothing is being sent.',
-      registers,
-    });
-    this.dropped = new Gauge({
-      name: 'ct_webhook_events_dropped',
-      help: 'Events so far that were not sent to a webhook because it had too many waiting deliveries.',
-      registers,
-    });
+    createGauge(
+      registry,
+      'ct_webhook_deliveries_waiting',
+      'Deliveries in the database that have neither succeeded nor been given up, counted up to 10,000.',
+      () => this.figures.waiting,
+    );
+    createGauge(
+      registry,
+      'ct_webhook_deliveries_overdue_seconds',
+      'Age of the oldest due delivery of a webhook to which nothing is being sent.',
+      () => this.figures.overdue_seconds,
+    );
+    createGauge(
+      registry,
+      'ct_webhook_events_dropped',
+      'Events so far that were not sent to a webhook because it had too many waiting deliveries.',
+      () => this.figures.dropped,
+    );
   }
 
   onApplicationBootstrap(): void {
@@ -76,11 +77,9 @@ export class WebhookHousekeeping implements OnApplicationBootstrap {
     await this.database.query(REMOVE_OLD, [DELIVERY_RETENTION_DAYS, REMOVED_AT_ONCE_MAX]);
     await this.database.query(REMOVE_OF_DELETED_ORGANIZATIONS);
     await this.database.query(REMOVE_OLD_SECRETS);
-    const [row] = await this.database.query<Record<'waiting' | 'overdue_seconds' | 'dropped', number>[]>(WAITING);
+    const [row] = await this.database.query<(typeof this.figures)[]>(WAITING);
     if (!row) return;
-    this.waiting.set(row.waiting);
-    this.overdueSeconds.set(row.overdue_seconds);
-    this.dropped.set(row.dropped);
+    this.figures = row;
     const events = row.dropped - this.droppedBefore;
     if (events > 0) this.logger.warn({ event: 'webhook_events_dropped', events });
     this.droppedBefore = row.dropped;

@@ -1,22 +1,10 @@
-import {
-  applyDecorators,
-  Body,
-  Controller,
-  Delete,
-  Get,
-  HttpCode,
-  HttpStatus,
-  Param,
-  Post,
-  Query,
-  Req,
-} from '@nestjs/common';
-import { ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Req } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/auth.decorators.js';
 import { invalidField } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
-import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
+import { ApiErrors, ApiId, type ErrorExample } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
 import { AllowsHead } from '../http/route.decorators.js';
@@ -45,15 +33,11 @@ import {
 import { PRIVATE_HOST } from './webhook-url.js';
 import { WEBHOOK_ID, WebhooksService } from './webhooks.service.js';
 
-/** The parameter of the routes of a webhook, and their 404. */
-function ApiWebhookId(): MethodDecorator {
-  const description = 'The ID of the webhook (`whk_…`).';
-  const title = 'The webhook does not exist, or belongs to another organization';
-  return applyDecorators(
-    ApiParam({ name: 'id', description, schema: { type: 'string', example: WEBHOOK.id } }),
-    ApiErrors({ title, error: new WebhookNotFoundError() }),
-  );
-}
+const ApiWebhookId = (): MethodDecorator =>
+  ApiId('The ID of the webhook (`whk_…`).', WEBHOOK.id, {
+    title: 'The webhook does not exist, or belongs to another organization',
+    error: new WebhookNotFoundError(),
+  });
 
 const DISABLED: ErrorExample = {
   title: 'The service has no key for the secrets of webhooks',

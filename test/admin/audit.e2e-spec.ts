@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { JobsService } from '../../src/jobs/jobs.service.js';
+import { DatabaseClock } from '../database/database-clock.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { type CliResult, CliSession } from './run-cli.js';
 
@@ -218,8 +219,14 @@ describe('the audit trail', () => {
   });
 
   it('is removed with the usage of its month', async () => {
+    const { id, keyId } = await service.organization();
+    const jobId = await newJob(id, keyId);
+    const clock = new DatabaseClock((statement) => service.query(statement));
+    await clock.stop(new Date('2020-01-31T23:59:59Z'));
     await admin('POST', '/organizations', { name: 'Old', plan: 'pro' });
-    await service.query("UPDATE audit_entries SET at = '2020-01-31T23:59:59Z'");
+    await admin('POST', `/jobs/${jobId}/cancel`);
+    await clock.reset();
+    expect(await entries()).toHaveLength(2);
     await admin('POST', '/organizations', { name: 'New', plan: 'pro' });
     await admin('POST', '/usage/prune');
     expect((await entries()).map(({ action }) => action)).toEqual(['usage.pruned', 'organization.created']);

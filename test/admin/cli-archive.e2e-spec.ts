@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -311,6 +311,30 @@ describe('the command archive', () => {
     expect(errorOutput).toMatch(line);
     expect(errorOutput.trim().split('\n')).toHaveLength(1);
     expect(existsSync(out)).toBe(false);
+  });
+
+  it('writes nothing outside of its directory, whatever the index and the links there name', async () => {
+    const out = newDirectory();
+    const outside = join(folder.path, 'outside.json');
+    await archive('@tidewater', out, '--limit', '1');
+    const path = join(out, 'index.json');
+    const index = indexOf(out);
+    const [video] = index.videos;
+    for (const changed of [
+      { file: '../outside.json' },
+      { file: outside },
+      { file: `../[${video?.videoId}].json` },
+      { file: '..' },
+      { videoId: '../outside' },
+    ]) {
+      writeFileSync(path, JSON.stringify({ ...index, videos: [{ ...video, ...changed }] }));
+      const { code, errorOutput } = await archive('@tidewater', out);
+      expect([code, errorOutput]).toEqual([1, expect.stringMatching(/index\.json is not the index of an archive\./)]);
+    }
+    writeFileSync(path, JSON.stringify(index));
+    symlinkSync(outside, join(out, '.unfinished'));
+    expect(await archive('@tidewater', out)).toMatchObject({ code: 0 });
+    expect([existsSync(outside), filesOf(out).length]).toEqual([false, 5]);
   });
 
   it('refuses a directory with something else, and changes nothing there', async () => {

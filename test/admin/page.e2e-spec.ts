@@ -27,6 +27,12 @@ afterAll(() => service.close());
 const admin = async (path: string): Promise<any> =>
   (await service.request('GET', `/admin${path}`, TOKEN)).body as unknown;
 
+async function patch(id: string, body: object): Promise<void> {
+  const headers = { ...TOKEN, 'Content-Type': 'application/json' };
+  const { status } = await service.request('PATCH', `/admin/organizations/${id}`, headers, JSON.stringify(body));
+  expect(status).toBe(200);
+}
+
 describe('the page for the operator', () => {
   it('is served without data and without a token, with a policy of its own', async () => {
     const { status, headers, text } = await service.request('GET', '/admin/ui');
@@ -208,6 +214,60 @@ describe('the page for the operator', () => {
     await untilTitled('Organizations');
     await untilDone('Deleted');
     expect((await admin('/organizations')).organizations).not.toContainEqual(made);
+  });
+
+  it('changes only what was entered, not what another operator has changed meanwhile', async () => {
+    const { id } = await service.organization({ monthlyLimit: 40 });
+    await signIn();
+    await untilTitled('Organizations');
+    await page.tabTo('Organization ID');
+    await page.type(id);
+    await page.press('Enter');
+    await untilTitled('Test pro');
+    await patch(id, { plan: 'free', externalId: 'of-another-operator' });
+    await use('Change');
+    await page.tabTo('Monthly limit (empty: that of the plan)');
+    await page.type('50');
+    await page.press('Enter');
+    await untilDone('Changed.');
+    const limited = { plan: 'free', monthlyLimit: 50, externalId: 'of-another-operator' };
+    expect(await admin(`/organizations/${id}`)).toMatchObject(limited);
+
+    await patch(id, { monthlyLimit: 60 });
+    await use('Change');
+    await page.tabTo(EXTERNAL_ID);
+    await page.press('Backspace');
+    await page.press('Enter');
+    await untilDone('Changed.');
+    expect(await admin(`/organizations/${id}`)).toMatchObject({ plan: 'free', monthlyLimit: 60, externalId: null });
+    await use('Change');
+    await page.press('Enter');
+    await use('Change');
+    await until(async () => (await page.text()).includes('The body must contain plan, monthlyLimit or externalId.'));
+  });
+
+  it('shows the organizations for a URL that names no page', async () => {
+    await signIn();
+    for (const [hash, title] of [
+      ['constructor', 'Organizations'],
+      ['__proto__', 'Organizations'],
+      ['none', 'Organizations'],
+      ['toString/x', 'Not shown'],
+      ['none/x', 'Not shown'],
+    ] as const) {
+      await page.evaluate('location.hash = "audit"');
+      await untilTitled('Audit');
+      await page.evaluate(`location.hash = "${hash}"`);
+      await untilTitled(title);
+    }
+  });
+
+  it('isolates the direction of a name from the words around it', async () => {
+    const named = async (name: string): Promise<unknown> =>
+      page.evaluate(
+        `quoted(${JSON.stringify(name)}).replace(/[\u2066-\u2069]/g, (mark) => mark === '\u2068' ? '(' : ')')`,
+      );
+    expect(await named('\u202eevil\u2069” \u2067x\u2029y')).toBe('“(\u202eevil” xy)”');
   });
 
   it('shows usage, keys, jobs, subscriptions and changes of an organization, rotates a key and cancels a job', async () => {

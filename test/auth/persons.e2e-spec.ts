@@ -97,6 +97,24 @@ describe('/admin', () => {
     }
   });
 
+  it('is closed to a blocked client that other organizations accept, also a new one with the same external ID', async () => {
+    const create = async (externalId: string): Promise<string> =>
+      String((await admin(ADMIN_TOKEN, 'POST', '/organizations', { name: 'D', plan: 'free', externalId })).body.id);
+    const usage = async (externalId: string): Promise<unknown> => {
+      const { status, body } = await service.get('/usage', await ada({ org_id: externalId, azp: 'shared' }));
+      return body.error?.code ?? status;
+    };
+    const [id] = [await create('d'), await create('d-other')];
+    expect([await usage('d'), await usage('d-other')]).toEqual([200, 200]);
+    const { keys } = (await admin(ADMIN_TOKEN, 'GET', `/organizations/${id}/keys`)).body as { keys: { id: string }[] };
+    await admin(ADMIN_TOKEN, 'DELETE', `/keys/${keys[0]?.id}`);
+    expect([await usage('d'), await usage('d-other')]).toEqual(['client_blocked', 200]);
+    await admin(ADMIN_TOKEN, 'DELETE', `/organizations/${id}`);
+    await create('d');
+    expect(await usage('d')).toBe(200);
+    expect((await admin(await ada({ azp: 'shared' }))).body.error.code).toBe('client_blocked');
+  });
+
   it('stays open to a client whose organization is deleted', async () => {
     const { id } = (await admin(ADMIN_TOKEN, 'POST', '/organizations', { name: 'C', plan: 'free', externalId: 'c' }))
       .body;

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { exportSPKI, importJWK, type JWTPayload } from 'jose';
 import { DataSource } from 'typeorm';
+import { DatabaseClock } from '../database/database-clock.js';
 import { refuseSecrets, rowsAsText } from '../harness/plaintext-keys.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
@@ -172,7 +173,7 @@ describe('a token by client credentials', () => {
   it('of a new client is refused while 1,000 of them have called within 30 days, also when calls come at once', async () => {
     const { id } = (await admin('POST', '/organizations', { name: 'Full', plan: 'free', externalId: 'full' })).body;
     await service.query(`INSERT INTO api_keys (id, organization_id, name, kind, client, created_at)
-      SELECT 'key_full_' || n, '${String(id)}', 'n', 'oidc', 'full-' || n, now() FROM generate_series(1, 998) n`);
+      SELECT 'key_full_' || n, '${String(id)}', 'n', 'oidc', 'full-' || n, clock_now() FROM generate_series(1, 998) n`);
     const signing = Array.from({ length: 6 }, (_, n) =>
       provider.sign(claims({ org_id: 'full', client_id: `new-${n}` })),
     );
@@ -185,7 +186,7 @@ describe('a token by client credentials', () => {
     expect(await statusOf('full-1')).toBe(200);
     // A client that has never called is counted from its row on, one that has from its last call.
     const age = (name: string, column: string, days: number) =>
-      service.query(`UPDATE api_keys SET ${column} = now() - interval '${days} days' WHERE client = '${name}'`);
+      service.query(`UPDATE api_keys SET ${column} = clock_now() - interval '${days} days' WHERE client = '${name}'`);
     await age('full-2', 'created_at', 29);
     await age('full-1', 'created_at', 31);
     await until(
@@ -199,6 +200,10 @@ describe('a token by client credentials', () => {
     expect(await statusOf('latest')).toBe(403);
     // One that is known is never refused.
     expect(await statusOf('full-1')).toBe(200);
+    const clock = new DatabaseClock((statement) => service.query(statement));
+    await clock.move(31 * 86_400);
+    expect(await statusOf('latest')).toBe(200);
+    await clock.reset();
   });
 });
 

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
@@ -20,7 +22,6 @@ import {
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import type { Server } from 'node:http';
 import { EMPTY, lastValueFrom } from 'rxjs';
 import { ERROR_STATUSES } from '../../src/domain/error-codes.js';
 import { freePort } from '../harness/free-port.js';
@@ -144,6 +145,24 @@ describe('ChannelTranscriptsExceptionFilter', () => {
     const lonely = await estate({ ...options, transport, retries: 0 });
     expect(await get('/channels/@tidewater?limit=1', lonely.url)).toEqual(NO_RESPONSE);
     await lonely.program.close();
+  });
+
+  it('answers 502 with Retry-After when a proxy responds with a failure that passes, and hides its other pages', async () => {
+    let page = 503;
+    const proxy = createServer((_, response) => {
+      response.writeHead(page, { 'Content-Type': 'text/html', 'Retry-After': '7' }).end('<h1>A proxy</h1>');
+    });
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    const baseUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const behind = await estate({ transport: 'http', baseUrl, apiKey: 'ctk_x', retries: 0 });
+    const passing = { ...NO_RESPONSE, retryAfter: '7', body: { ...NO_RESPONSE.body, code: 'unexpected_response' } };
+    for (page of [429, 500, 502, 503, 504])
+      expect([page, await get('/channels/@tidewater?limit=1', behind.url)]).toEqual([page, passing]);
+    const hidden = { status: 502, retryAfter: null, body: NOT_AVAILABLE };
+    for (page of [401, 403, 404])
+      expect([page, await get('/channels/@tidewater?limit=1', behind.url)]).toEqual([page, hidden]);
+    await behind.program.close();
+    proxy.close();
   });
 
   it('answers 502 when there is no token', async () => {

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import type { ChangedJob } from '../../src/jobs/job.repository.js';
+import type { ChangedJob } from '../../src/jobs/job-row.js';
 import { SliceReader } from '../../src/jobs/slice-reader.js';
 import { SliceRunner } from '../../src/jobs/slice-runner.js';
 import { SliceRepository } from '../../src/jobs/slice.repository.js';

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { DomainError } from '../../src/domain/errors.js';
 import { unlistedVideo } from '../../src/domain/transcript.js';
 import { NEW_JOB_EXAMPLE } from '../../src/jobs/dto/job.dto.js';
 import { TRANSITIONS, type Cause, type JobState, type Transitions } from '../../src/jobs/job-states.js';
 import type { JobReason, OnQuota } from '../../src/jobs/job.js';
-import { JobRepository } from '../../src/jobs/job.repository.js';
+import { JobsService } from '../../src/jobs/jobs.service.js';
 import { SliceRepository } from '../../src/jobs/slice.repository.js';
 import { endOf } from '../../src/jobs/check.js';
 import type { ClaimedSlice, ListedPage, SliceOutcome } from '../../src/jobs/slice.js';
@@ -119,12 +120,12 @@ it('the functions of the database make every transition of the table, and no oth
 });
 
 function actionsOn({ state, isStarted, list, videos }: Situation): Action[] {
-  const [jobs, slices] = [service.app.get(JobRepository), service.app.get(SliceRepository)];
+  const [jobs, slices] = [service.app.get(JobsService), service.app.get(SliceRepository)];
   const actions: Action[] = [
     { cause: 'claim', run: () => slices.claim(null) },
-    { cause: 'cancel', run: (id) => jobs.cancel(organization.id, id) },
+    { cause: 'cancel', run: (id) => unlessRefused(jobs.cancel(organization.id, id)) },
     { cause: 'delete', run: (id) => jobs.delete(organization.id, id) },
-    { cause: 'resume', run: (id) => jobs.resume(organization.id, id) },
+    { cause: 'resume', run: (id) => unlessRefused(jobs.resume(organization.id, id)) },
     { cause: 'sweep', run: () => slices.sweep() },
     { cause: 'sweep', run: () => whileDeleted(() => slices.sweep()) },
   ];
@@ -173,7 +174,7 @@ function sliceOf(id: string, { state, reason }: Situation, onQuota: OnQuota = 'p
 const REQUEST = JSON.stringify(NEW_JOB_EXAMPLE.request);
 
 async function insert({ state, reason, isStarted, list, videos }: Situation, isClaimed: boolean): Promise<string> {
-  const id = `job_${randomUUID()}`;
+  const id = `job_${randomUUID().replaceAll('-', '').slice(0, 22)}`;
   const isFinished = ['completed', 'canceled', 'failed'].includes(state);
   const waits = reason === 'plan_changed' || reason === 'plan_limit_exceeded';
   const now = (isTrue: boolean): string => (isTrue ? 'clock_now()' : 'NULL');
@@ -191,6 +192,13 @@ async function insert({ state, reason, isStarted, list, videos }: Situation, isC
              CASE WHEN decided THEN '\\x'::bytea END, CASE WHEN decided THEN 1 END
         FROM (SELECT ${videos === 'decided'} AS decided) video WHERE ${videos !== 'none'}`);
   return id;
+}
+
+/** A job that has finished refuses most operations. */
+async function unlessRefused(operation: Promise<unknown>): Promise<void> {
+  await operation.catch((error: unknown) => {
+    if (!(error instanceof DomainError)) throw error;
+  });
 }
 
 async function whileDeleted(work: () => Promise<unknown>): Promise<void> {

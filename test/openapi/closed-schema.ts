@@ -8,10 +8,7 @@ export function closed(value: unknown): unknown {
   if (copy['type'] === 'object' && typeof copy['properties'] === 'object' && !('additionalProperties' in copy)) {
     copy['additionalProperties'] = false;
   }
-  // OpenAPI 3.0 has its own keyword for what JSON Schema expresses as a list of types.
-  if (copy['nullable'] === true) {
-    delete copy['nullable'];
-    return { anyOf: [copy, { type: 'null' }] };
-  }
+  // The keyword of OpenAPI 3.0 adds null to the `type` beside it; a value must still match an `allOf`, which may refuse null.
+  if (copy['nullable'] === true && typeof copy['type'] === 'string') copy['type'] = [copy['type'], 'null'];
   return copy;
 }

@@ -164,6 +164,17 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('accepts null for every field that it calls nullable', () => {
+    const refusing: Schema[] = [];
+    const visit = (value: unknown): void => {
+      if (typeof value !== 'object' || value === null) return;
+      if ('nullable' in value && mismatch(value, null) !== null) refusing.push(value);
+      Object.values(value).forEach(visit);
+    };
+    visit([document.components.schemas, document.paths]);
+    expect(refusing).toEqual([]);
+  });
+
   it('has one media type in the content of a response, so that generated clients have one type for it', () => {
     for (const [name, { responses }] of operations()) {
       for (const [status, { content = {}, description, ...response }] of Object.entries(responses)) {
@@ -462,6 +473,7 @@ describe('a response matches the document', () => {
     await match(200, 'POST', '/admin/usage/prune', '/admin/usage/prune');
     await match(200, 'GET', '/admin/audit', `/admin/audit?organization=${id}`);
     await match(404, 'GET', '/admin/audit', '/admin/audit?organization=org_none');
+    await match(200, 'GET', '/admin/egresses', '/admin/egresses');
     await match(200, 'DELETE', one, mine);
     await expectMatch(401, one, () => service.request('GET', mine));
     await expectMatch(405, one, () => service.request('PUT', mine));

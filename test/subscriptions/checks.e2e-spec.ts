@@ -149,6 +149,19 @@ describe('a subscription', () => {
     expect((await run.feedIds()).slice(0, 2)).toEqual([...premiere, ...live]);
   });
 
+  it('waits for an upload that is still processed, and delivers it once', async () => {
+    const run = await followed('@tidewater');
+    const upload = youtube().publish({ channel: '@tidewater', as: 'processing' });
+    await check(run);
+    expect([await run.feed(), await run.row()]).toMatchObject([[], { total: 1, pending: 1 }]);
+    youtube().changeVideos({ videoIds: upload, as: 'video' });
+    for (let days = 0; days < 2; days += 1) {
+      await steps.pass(DAY);
+      await check(run);
+    }
+    expect(await run.feed()).toMatchObject([{ videoId: upload[0], ok: true }]);
+  });
+
   it('asks for captions again that were missing, when a check is requested and by itself', async () => {
     const run = await followed('@tidewater');
     const tries = async (video = '') => {

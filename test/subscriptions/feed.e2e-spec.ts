@@ -194,6 +194,36 @@ describe('an assistant', () => {
     await client.close();
   });
 
+  it('lists every followed channel, page by page', async () => {
+    const { key } = await service.organization();
+    const { id } = await follow(service, key, { channel: '@tidewater' });
+    await onSubscriptions(service, key, 'PATCH', `/${id}`, { state: 'paused' });
+    await service.query(`
+      INSERT INTO jobs
+        SELECT (json_populate_record(job, json_build_object('id', 'sub_' || lpad(number::text, 22, '0'),
+                 'created_at', job.created_at - number * interval '1 second', 'idempotency_key', NULL))).*
+          FROM jobs job, generate_series(1, 100) number WHERE id = '${id}'`);
+    const client = new Client({ name: 'test', version: '1' });
+    const requestInit = { headers: { Authorization: `Bearer ${key}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), { requestInit }));
+    const call = async (args: Record<string, unknown>) => {
+      const { content, structuredContent } = await client.callTool({ name: 'get_new_transcripts', arguments: args });
+      const [{ text = '' } = {}] = content as { text?: string }[];
+      return { text, structured: structuredContent as any };
+    };
+    const first = await call({});
+    expect(first.structured.subscriptions).toHaveLength(100);
+    expect(first.structured.subscriptions[0]).toMatchObject({ id });
+    const { cursor } = first.structured;
+    expect(first.text).toContain(`There are more. Call \`get_new_transcripts\` with the cursor \`${cursor}\`.`);
+    const last = await call({ cursor });
+    expect(last.structured).toMatchObject({ subscriptions: [{ id: `sub_${'100'.padStart(22, '0')}` }], cursor: null });
+    expect(last.text).not.toContain('There are more.');
+    expect((await call({ cursor: 'x' })).text).toMatch(/^invalid_request: cursor is invalid/);
+    expect((await call({ subscriptionId: id, cursor })).text).toMatch(/^invalid_request: cursor is invalid/);
+    await client.close();
+  });
+
   it('learns that a pause heals by itself', async () => {
     const { key } = await service.organization();
     const id = await followed(key, { channel: '@tidewater' });

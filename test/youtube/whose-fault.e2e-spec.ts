@@ -82,6 +82,20 @@ describe('a video that every client refuses', () => {
   });
 });
 
+describe('a video that the network restricts', () => {
+  it('is blocked and not remembered while every other one is served', async () => {
+    fakeYoutube.setFaults({ kind: 'network-restricted', match: { videoId: ODD } });
+    for (let times = 0; times < 2; times += 1) {
+      const outcomes = await readAll([ODD, ...VIDEOS.slice(times * 20, times * 20 + 20)]);
+      expect(outcomes.map(end)).toEqual(['upstream_blocked', ...Array<string>(20).fill('ok')]);
+    }
+    expect(events('youtube_block_opened')).toEqual([]);
+    expect(events('youtube_video_refused')).toHaveLength(2);
+    fakeYoutube.setFaults();
+    expect(end(await read(ODD))).toBe('ok');
+  });
+});
+
 describe.each(['content-unavailable', 'network-restricted', 'bot-check', 'reload-screen', 'forbidden'] as const)(
   'an address that is refused with %s',
   (kind) => {
@@ -127,6 +141,29 @@ describe('a client that is refused', () => {
     fakeYoutube.requests.clear();
     expect(ends(await readAll(VIDEOS.slice(12, 24)))).toEqual(['ok']);
     expect(fakeYoutube.requests.count({ client: 'VISIONOS' })).toBe(0);
+  });
+
+  it.each(['500', 'hang'] as const)('with %s is not asked any more when others are served', async (kind) => {
+    await reopen({ UPSTREAM_TIMEOUT_SECONDS: 1 });
+    fakeYoutube.setFaults({ kind, match: { kind: 'player', client: 'VISIONOS' } });
+    expect(ends(await readAll(VIDEOS.slice(0, 12)))).toEqual(['ok']);
+    fakeYoutube.requests.clear();
+    expect(ends(await readAll(VIDEOS.slice(12, 24)))).toEqual(['ok']);
+    expect(fakeYoutube.requests.count({ client: 'VISIONOS' })).toBe(0);
+  });
+
+  it('with all but one app pauses the address once, and rests from then on', async () => {
+    const refused = ['VISIONOS', 'ANDROID', 'ANDROID_REEL'] as const;
+    fakeYoutube.setFaults(...refused.map((client) => ({ kind: 'content-unavailable', match: { client } }) as const));
+    expect(ends(await readAll(VIDEOS.slice(0, 12)))).toEqual(['upstream_blocked']);
+    await later(31, async () => {
+      // They began before the pause ended.
+      expect(ends(await readAll(VIDEOS.slice(12, 24)))).toEqual(['ok']);
+      fakeYoutube.requests.clear();
+      expect(ends(await readAll(VIDEOS.slice(0, 12)))).toEqual(['ok']);
+    });
+    for (const client of refused) expect(fakeYoutube.requests.count({ client })).toBe(0);
+    expect(events('youtube_block_opened')).toHaveLength(1);
   });
 
   it('together with another one is told from a refused address by a third', async () => {

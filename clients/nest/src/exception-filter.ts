@@ -40,6 +40,11 @@ const STATUSES = new Map(
 const TOO_MANY_REQUESTS = 429;
 const BAD_GATEWAY = 502;
 
+/** Undefined for what is hidden. A response that is not of the service is hidden unless it passes, as when a proxy cannot reach it. */
+function statusOf({ code, retryable }: ChannelTranscriptsError): number | undefined {
+  return code === 'unexpected_response' && retryable ? BAD_GATEWAY : STATUSES.get(code);
+}
+
 /** What Express and Fastify have in common. */
 interface HttpReply {
   header(name: string, value: string): unknown;
@@ -53,9 +58,10 @@ interface HttpReply {
 /**
  * Answers HTTP requests whose handler threw a `ChannelTranscriptsError`: `app.useGlobalFilters(new ChannelTranscriptsExceptionFilter())`.
  *
- * Errors about the request keep status, code and message; limits and failures of the service keep status, code and `Retry-After`. The
- * others, such as a key that is not valid any more or a used quota, are 502 `transcripts_unavailable`: the caller of this
- * program can do nothing about them, and need not know them. The log of the program has what was thrown.
+ * Errors about the request keep status, code and message; limits and failures of the service keep status, code and `Retry-After`;
+ * failures of a proxy in front of it that pass are 502 with their `Retry-After`. The others, such as a key that is not valid any
+ * more or a used quota, are 502 `transcripts_unavailable`: the caller of this program can do nothing about them, and need not know
+ * them. The log of the program has what was thrown.
  */
 @Catch(ChannelTranscriptsError)
 export class ChannelTranscriptsExceptionFilter implements ExceptionFilter<ChannelTranscriptsError> {
@@ -67,7 +73,7 @@ export class ChannelTranscriptsExceptionFilter implements ExceptionFilter<Channe
     // Others, such as GraphQL, would take an Observable as the result.
     if (host.getType() !== 'http') throw error;
     const reply = host.switchToHttp().getResponse<HttpReply>();
-    const status = STATUSES.get(error.code);
+    const status = statusOf(error);
     const { code, message, retryable, requestId } = error;
     if (status === undefined || status >= TOO_MANY_REQUESTS)
       this.logger.error(`${code}: ${message}${requestId === undefined ? '' : ` (request ${requestId})`}`);

@@ -73,7 +73,7 @@ export function errorOf(call: string, response: Response, body: unknown, baseUrl
   if (stated) return stated;
   const message = `The response to ${call} (status ${status}) is not from this service. Check the base URL.`;
   const requestId = headers.get('X-Request-Id') ?? undefined;
-  const retryable = status >= 500;
+  const retryable = status === 429 || status >= 500;
   return new ChannelTranscriptsError(
     message,
     status,

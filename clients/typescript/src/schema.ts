@@ -865,9 +865,9 @@ export interface components {
             /** @description The channel of the video, in responses that have no `channel` of their own. Null when the video was not read. */
             channel?: {
                 /** @description The YouTube channel ID. */
-                id?: string;
+                id: string;
                 /** @description The display name of the channel. */
-                name?: string;
+                name: string;
             } | null;
             /** @description With `include=description`. Null when there is none, or the video was not read. */
             description?: string | null;
@@ -1291,10 +1291,10 @@ export interface components {
             onQuota: "pause" | "fail";
         };
         Jobs: {
-            /** @description Jobs of the organization, newest first. */
-            jobs: components["schemas"]["Job"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
+            /** @description Jobs of the organization, newest first. */
+            jobs: components["schemas"]["Job"][];
         };
         JobVideoTranscript: {
             /** @description The YouTube video ID. */
@@ -1490,10 +1490,10 @@ export interface components {
             start: number | string;
         };
         Subscriptions: {
-            /** @description Subscriptions of the organization, newest first. */
-            subscriptions: components["schemas"]["Subscription"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
+            /** @description Subscriptions of the organization, newest first. */
+            subscriptions: components["schemas"]["Subscription"][];
         };
         SubscriptionChangeBody: {
             /**
@@ -1655,10 +1655,10 @@ export interface components {
             durationMs: number | null;
         };
         WebhookDeliveriesPage: {
-            /** @description The deliveries of the last 30 days, newest first. */
-            deliveries: components["schemas"]["WebhookDelivery"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
+            /** @description The deliveries of the last 30 days, newest first. */
+            deliveries: components["schemas"]["WebhookDelivery"][];
         };
         CreatedOrganization: {
             /** @description The ID of the organization. */
@@ -1726,10 +1726,10 @@ export interface components {
             createdAt: string;
         };
         OrganizationsPage: {
-            /** @description The organizations, oldest first. */
-            organizations: components["schemas"]["Organization"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
+            /** @description The organizations, oldest first. */
+            organizations: components["schemas"]["Organization"][];
         };
         OrganizationChangeBody: {
             /**
@@ -1879,10 +1879,10 @@ export interface components {
             replacedBy: string | null;
         };
         KeysPage: {
-            /** @description The keys and clients, including revoked and expired ones, oldest first. */
-            keys: components["schemas"]["Key"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
+            /** @description The keys and clients, including revoked and expired ones, oldest first. */
+            keys: components["schemas"]["Key"][];
         };
         RotatedKey: {
             /** @description The ID of the key, for rotating and revoking it. */
@@ -2086,12 +2086,6 @@ export interface components {
             /** @description The number of removed calls. */
             calls: number;
         };
-        AuditPerson: {
-            /** @description The claim `sub` of the token. */
-            sub: string;
-            /** @description The claim `email`. Null when the token has none. */
-            email: string | null;
-        };
         AuditEntry: {
             /** @description The ID of the entry. Later entries have higher IDs. */
             id: string;
@@ -2129,33 +2123,24 @@ export interface components {
             /** @description The address that the request came from. Null for a command. */
             address: string | null;
             /** @description Who made it with a token of the identity provider. Null with the admin token, and for a command. */
-            person: components["schemas"]["AuditPerson"] | null;
+            person: {
+                /** @description The claim `sub` of the token. */
+                sub: string;
+                /** @description The claim `email`. Null when the token has none. */
+                email: string | null;
+            } | null;
         };
         AuditPage: {
-            /** @description The changes, newest first. */
-            entries: components["schemas"]["AuditEntry"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
+            /** @description The changes, newest first. */
+            entries: components["schemas"]["AuditEntry"][];
         };
         EgressPace: {
             /** @description The kind of request. */
             kind: string;
             /** @description Requests per minute. Null: no limit is known. */
             perMinute: number | null;
-        };
-        EgressControl: {
-            /**
-             * Format: date-time
-             * @description When the platform was asked.
-             */
-            at: string;
-            /** @description The kind of request that was doubted. */
-            kind: string;
-            /**
-             * @description `served`: the egress is not refused. `refused`: the platform refuses its address. `client_refused`: it refuses the client that was asked with, and serves another. `unreached`: no response arrived. `unknown`: the response said nothing.
-             * @enum {string}
-             */
-            result: "served" | "refused" | "client_refused" | "unreached" | "unknown";
         };
         EgressUse: {
             /** @description `channel`: lists of videos. `video`: players and captions. */
@@ -2171,7 +2156,20 @@ export interface components {
             /** @description What may be sent, by kind of request. */
             pace: components["schemas"]["EgressPace"][];
             /** @description The last request for something that is known to be served. Null when none was needed. */
-            lastControl: components["schemas"]["EgressControl"] | null;
+            lastControl: {
+                /**
+                 * Format: date-time
+                 * @description When the platform was asked.
+                 */
+                at: string;
+                /** @description The kind of request that was doubted. */
+                kind: string;
+                /**
+                 * @description `served`: the egress is not refused. `refused`: the platform refuses its address. `client_refused`: it refuses the client that was asked with, and serves another. `unreached`: no response arrived. `unknown`: the response said nothing.
+                 * @enum {string}
+                 */
+                result: "served" | "refused" | "client_refused" | "unreached" | "unknown";
+            } | null;
         };
         Egress: {
             /** @description The name in logs and metrics: `direct`, or `proxy-` and its place in the configuration. */
@@ -5225,7 +5223,7 @@ export interface operations {
                     "X-RateLimit-Remaining"?: number;
                     /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     [name: string]: unknown;
                 };
@@ -6704,7 +6702,7 @@ export interface operations {
                     "X-RateLimit-Remaining"?: number;
                     /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     [name: string]: unknown;
                 };

@@ -249,6 +249,14 @@ describe('a call that fails', () => {
     }
   });
 
+  it.each([429, 500, 502, 503, 504])('can be repeated when a proxy responds with %s', async (status) => {
+    const page = (): Response => new Response('<h1>Later</h1>', { status, headers: { 'Retry-After': '7' } });
+    const { client, pauses } = clientOf(page, page, page);
+    const expected = { status, code: 'unexpected_response', retryable: true, retryAfterSeconds: 7 };
+    await expect(client.usage()).rejects.toMatchObject(expected);
+    expect(pauses).toEqual([7, 7]);
+  });
+
   it('is left to the caller when the service asks for a long pause, or the call is not to be repeated', async () => {
     const long = clientOf(refusal(503, 'upstream_blocked', true, 600));
     await expect(long.client.transcripts('@tidewater')).rejects.toMatchObject({ retryAfterSeconds: 600 });

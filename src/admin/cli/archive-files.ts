@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { languageChoice, LANGUAGE_MATCHES } from '../../domain/language-codes.js';
-import { INCLUDABLE, VIDEO_KINDS, type Channel, type Playlist, type Upload } from '../../domain/transcript.js';
-import type { StoredEntry } from '../../jobs/job-table.js';
+import { languageChoice } from '../../domain/language-codes.js';
+import type { Channel, Playlist, Upload } from '../../domain/transcript.js';
+import { VIDEO_ID } from '../../domain/video-reference.js';
+import { TEXT_FIELDS } from '../../jobs/job.js';
+import type { StoredEntry } from '../../jobs/job-store.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';
@@ -14,7 +16,6 @@ import { playlistSchema } from '../../transcripts/sources/playlist-source.js';
 
 export const ARCHIVE_FORMATS = ['json', 'markdown'] as const;
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
-/** The extension of the files in each format. */
 const EXTENSIONS: Record<ArchiveFormat, string> = { json: 'json', markdown: 'md' };
 
 const INDEX = 'index.json';
@@ -26,11 +27,13 @@ const TITLE_CHARACTERS_MAX = 50;
 
 const failure = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
 
+/** What `archiveFileName` makes: without a path, because the index can be of somebody else. */
+const FILE_NAME = /^[^<>:"/\\|?*\p{Cc}]*\[[\w-]{11}\]\.(?:json|md)$/u;
+
 const video = z.object({
-  videoId: z.string(),
+  videoId: z.string().regex(VIDEO_ID),
   title: z.string().nullable(),
-  /** The name of its file; null when it has none. */
-  file: z.string().nullable(),
+  file: z.string().regex(FILE_NAME).nullable(),
   /** Why it has no file. */
   error: failure.nullable(),
 });
@@ -38,14 +41,7 @@ const video = z.object({
 type IndexedVideo = z.infer<typeof video>;
 
 /** What the files of an archive have in common; the defaults are those of an index that has no such field. */
-const form = z.object({
-  format: z.enum(ARCHIVE_FORMATS),
-  languages: z.array(z.string()).default([]),
-  match: z.enum(LANGUAGE_MATCHES).default('all'),
-  kinds: z.array(z.enum(VIDEO_KINDS)).default([]),
-  include: z.array(z.enum(INCLUDABLE)).default([]),
-  chunkSeconds: z.int().nullable().default(null),
-});
+const form = z.object({ format: z.enum(ARCHIVE_FORMATS), ...TEXT_FIELDS });
 
 export type ArchiveForm = z.infer<typeof form>;
 
@@ -83,10 +79,10 @@ const index = z.object({
 });
 
 type ArchiveIndex = z.infer<typeof index>;
+/** What a run changes in the index beside the videos. */
+type ArchiveState = Pick<ArchiveIndex, 'unfinishedJob' | 'subscription' | 'limit'>;
 
-/** What is written, and where. */
 export interface ArchiveOptions {
-  /** The path of the directory. */
   out: string;
   form: ArchiveForm;
   /** The number of videos at most, the newest ones; all by default. */
@@ -98,9 +94,7 @@ export interface ArchiveOptions {
  * file is complete as soon as it has its name.
  */
 export class ArchiveFiles {
-  /** The number of files that were written. */
   written = 0;
-  private isMarked = false;
   /** The videos of the job, with their positions in its list. */
   private readonly current = new Map<string, { position: number; video: IndexedVideo }>();
   /** The file of each video in the index: its name can have a date that the list no longer has. */
@@ -148,31 +142,18 @@ export class ArchiveFiles {
   }
 
   /**
-   * Marks the directory, once, as the archive of what a job is writing, so that nothing else is written to it.
+   * Writes the index: once before the first file, so that nothing else is written to the directory, and after files.
    *
    * @throws Error when the directory has another archive
    */
-  async mark({ channel, playlist }: ArchiveSource, jobId: string): Promise<void> {
-    if (this.isMarked) return;
-    this.refuseOther(channel ?? playlist);
-    const { limit = null } = this.options;
-    // What is known of a complete job stays as it is: the next job begins above its newest video.
-    await this.writeIndex({ limit, videos: [], ...this.known, channel, playlist, unfinishedJob: jobId });
-    this.isMarked = true;
-  }
-
-  /** Writes the index of a directory whose channel is followed, once and after the files of each part of the feed. @throws as `mark` */
-  async saveFollowed(channel: Channel, subscription: z.infer<typeof followed>): Promise<void> {
-    this.refuseOther(channel);
-    await this.writeIndex({ limit: 0, ...this.known, channel, subscription, videos: this.videos() });
-  }
-
-  private refuseOther(source: { id: string } | null): void {
+  async save({ channel, playlist }: ArchiveSource, changes: Partial<ArchiveState>): Promise<void> {
+    const { out, form } = this.options;
     const other = this.known?.channel ?? this.known?.playlist;
-    if (other && other.id !== source?.id)
-      throw new Error(
-        `${this.options.out} has the archive of ${nameOf(this.known)} (${other.id}). Choose another directory.`,
-      );
+    if (other && other.id !== (channel ?? playlist)?.id)
+      throw new Error(`${out} has the archive of ${nameOf(this.known)} (${other.id}). Choose another directory.`);
+    const state = { limit: 0, ...this.known, ...changes, ...form };
+    const document = index.parse({ ...state, channel, playlist, videos: this.videos() });
+    await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
   }
 
   /** Writes the file of a video unless it exists. */
@@ -199,30 +180,20 @@ export class ArchiveFiles {
     this.written++;
   }
 
-  /** Writes the index of all videos, the newest first, after a completed job. */
-  async saveIndex({ channel, playlist }: ArchiveSource): Promise<void> {
-    const { limit = null } = this.options;
-    const videos = this.videos();
-    await this.writeIndex({ ...this.known, channel, playlist, unfinishedJob: null, limit, videos });
-  }
-
   private videos(): IndexedVideo[] {
     const others = this.known?.videos.filter(({ videoId }) => !this.current.has(videoId)) ?? [];
     const current = [...this.current.values()].sort((one, other) => one.position - other.position);
     return [...current.map(({ video }) => video), ...others];
   }
 
-  private async writeIndex(state: Omit<z.input<typeof index>, 'format'>): Promise<void> {
-    const document = index.parse({ ...state, ...this.options.form });
-    await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
-  }
-
   private async write(name: string, data: Parameters<typeof writeFile>[1]): Promise<void> {
     const { out } = this.options;
     const unfinished = join(out, UNFINISHED);
     await mkdir(out, { recursive: true });
+    // What a stopped run has left, or a link to a file elsewhere.
+    await rm(unfinished, { force: true });
     // Otherwise a file can be empty after a power failure although it has its name.
-    await writeFile(unfinished, data, { flush: true });
+    await writeFile(unfinished, data, { flag: 'wx', flush: true });
     await rename(unfinished, join(out, name));
   }
 }

@@ -3,8 +3,7 @@ import { ChannelNotFoundError, PlaylistNotFoundError } from '../../domain/errors
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import type { JobDto } from '../../jobs/dto/job.dto.js';
 import { isFinished } from '../../jobs/job-states.js';
-import type { AwaitedVideo } from '../../jobs/job.repository.js';
-import type { JobsService } from '../../jobs/jobs.service.js';
+import type { AwaitedVideo, JobsService } from '../../jobs/jobs.service.js';
 import type { Payer } from '../../quota/quota.service.js';
 import { ArchiveFiles, textsOf, type ArchiveOptions, type ArchiveSource } from './archive-files.js';
 import type { CommandServices } from './command-services.js';
@@ -19,9 +18,7 @@ export interface ArchiveRequest extends ArchiveOptions {
   reference: string;
 }
 
-/** What a run has done. */
 export interface ArchiveResult extends ArchiveSource {
-  /** The counts of the job. */
   summary: JobDto['summary'];
   /** The number of files that the run has written. */
   written: number;
@@ -49,7 +46,7 @@ export async function archiveList(
   const payer = await services.payer();
   const job = await startJob(request, files.since, services.jobs, payer);
   services.worker.start(SLICES_AT_ONCE, payer.organizationId);
-  return new ArchiveRun(job, payer, services, files, report).untilEnd(stop);
+  return new ArchiveRun(job, payer, services, files, report).untilEnd(stop, request.limit);
 }
 
 /** Creates a job, or continues the one that an earlier run of the same command has begun. */
@@ -73,7 +70,8 @@ async function startJob(
 
 /** The job of one run of the command. */
 class ArchiveRun {
-  private after = 0;
+  /** The last result that is written; undefined until the index marks the directory. */
+  private after: number | undefined;
 
   constructor(
     private job: JobDto,
@@ -83,7 +81,7 @@ class ArchiveRun {
     private readonly report: (line: string) => void,
   ) {}
 
-  async untilEnd(stop: AbortSignal): Promise<ArchiveResult> {
+  async untilEnd(stop: AbortSignal, limit: number | undefined): Promise<ArchiveResult> {
     const retryAfterSeconds = await this.follow(stop).catch(async (error: unknown) => {
       // So that the job goes on with the next run only. The first error says why this one ends.
       await this.stopJob().catch(() => undefined);
@@ -94,7 +92,7 @@ class ArchiveRun {
     const { id, state, reason, channel, playlist, summary } = this.job;
     const unknown = reason === 'channel_not_found' || reason === 'playlist_not_found';
     const awaited = await this.services.jobs.awaitedVideos(id, AWAITED_SHOWN_MAX);
-    if (state === 'completed') await this.files.saveIndex(this.job);
+    if (state === 'completed') await this.files.save(this.job, { unfinishedJob: null, limit: limit ?? null });
     if (state === 'completed' || unknown) await this.services.jobs.delete(this.payer.organizationId, id);
     if (unknown) throw reason === 'channel_not_found' ? new ChannelNotFoundError() : new PlaylistNotFoundError();
     if (stop.aborted || !(channel ?? playlist)) {
@@ -122,13 +120,15 @@ class ArchiveRun {
     return 0;
   }
 
-  /** Writes the results that follow those which are written. */
   private async takeResults(): Promise<void> {
     for (;;) {
-      const page = { limit: ENTRIES_PER_READ, after: this.after };
-      const { job, entries } = await this.services.jobs.results(this.payer.organizationId, this.job.id, page);
+      const page = { limit: ENTRIES_PER_READ, after: this.after ?? 0 };
+      const { owner: job, entries } = await this.services.jobs.results(this.payer.organizationId, this.job.id, page);
       this.job = job;
-      if (job.channel ?? job.playlist) await this.files.mark(job, job.id);
+      if (this.after === undefined && (job.channel ?? job.playlist)) {
+        await this.files.save(job, { unfinishedJob: job.id });
+        this.after = 0;
+      }
       for (const entry of entries) {
         await this.files.add(entry);
         this.after = entry.sequence;
@@ -148,7 +148,7 @@ class ArchiveRun {
 
 const BAR_CHARACTERS = 20;
 
-/** A line about the progress of a job. Its total grows while the uploads are listed. */
+/** The total of a job grows while the uploads are listed. */
 function progressOf({ state, reason, summary: { total, succeeded, failed } }: JobDto): string {
   const done = succeeded + failed;
   const bar = '#'.repeat(Math.floor((done / Math.max(1, total)) * BAR_CHARACTERS)).padEnd(BAR_CHARACTERS, '-');

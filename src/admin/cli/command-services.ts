@@ -112,7 +112,7 @@ async function commandPayer(database: DataSource): Promise<Payer> {
     [organizationId, 'Commands transcripts, archive and follow', MONTHLY_LIMIT_MAX],
   );
   await database.query(
-    `INSERT INTO api_keys (id, organization_id, name, prefix, hash, revoked_at) VALUES ($1, $2, 'None', '', $3, now())
+    `INSERT INTO api_keys (id, organization_id, name, prefix, hash, revoked_at) VALUES ($1, $2, 'None', '', $3, clock_now())
        ON CONFLICT (id) DO NOTHING`,
     [keyId, organizationId, randomBytes(32)],
   );

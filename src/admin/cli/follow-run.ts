@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, counted } from '../../domain/errors.js';
+import type { Channel } from '../../domain/transcript.js';
 import type { SubscriptionDto } from '../../jobs/dto/subscription.dto.js';
+import type { ResultsPart } from '../../jobs/job-store.js';
 import {
   CheckRequestedError,
   CursorExpiredError,
   SubscriptionNotFoundError,
   type Start,
 } from '../../jobs/subscription.js';
-import type { FeedPage, SubscriptionsService } from '../../jobs/subscriptions.service.js';
+import type { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import type { Payer } from '../../quota/quota.service.js';
 import { ArchiveFiles, textsOf, type ArchiveForm } from './archive-files.js';
 import type { CommandServices } from './command-services.js';
@@ -23,7 +25,6 @@ export interface FollowRequest {
   start?: Start | undefined;
 }
 
-/** What a run has done. */
 export interface FollowResult {
   subscription: SubscriptionDto;
   /** The number of files that the run has written. */
@@ -136,23 +137,24 @@ class FollowRun {
   /** Writes the results that follow those which are written, and then the place after them. */
   private async takeResults(): Promise<void> {
     for (;;) {
-      const { entries, next, subscription } = await this.readFeed(this.after);
-      const { id, channel } = (this.subscription = subscription);
+      const { entries, next, owner } = await this.readFeed(this.after);
+      const { id, channel } = (this.subscription = owner);
       if (!channel) return;
-      if (this.after === undefined) {
-        await this.files.saveFollowed(channel, { id, after: 0 });
-        this.after = 0;
-      }
+      if (this.after === undefined) await this.save(channel, { id, after: 0 });
       // The last one that came is the first of the index.
       for (const entry of entries) await this.files.add({ ...entry, position: -entry.sequence });
       if (next === this.after) return;
-      this.after = next;
-      await this.files.saveFollowed(channel, { id, after: next });
+      await this.save(channel, { id, after: next });
     }
   }
 
+  private async save(channel: Channel, subscription: { id: string; after: number }): Promise<void> {
+    await this.files.save({ channel, playlist: null }, { subscription });
+    this.after = subscription.after;
+  }
+
   /** Reads a part of the feed; without the entries that have expired since the last run. */
-  private async readFeed(after: number | undefined): Promise<FeedPage> {
+  private async readFeed(after: number | undefined): Promise<ResultsPart<SubscriptionDto>> {
     const [{ organizationId }, { id, request }] = [this.payer, this.subscription];
     try {
       return await this.services.subscriptions.results(organizationId, id, { limit: ENTRIES_PER_READ, after });
@@ -168,7 +170,6 @@ class FollowRun {
   }
 }
 
-/** A line about what the subscription does. */
 function progressOf({ state, reason, summary, checkedAt, nextCheckAt }: SubscriptionDto, written: number): string {
   const time = (at: string | null): string =>
     at === null ? 'soon' : new Date(at).toTimeString().slice(0, 'hh:mm'.length);

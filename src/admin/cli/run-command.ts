@@ -60,7 +60,6 @@ function program(platform: Type<unknown>): Command {
   return root;
 }
 
-/** Adds `job cancel`. */
 function addJobCommand(root: Command, run: RunWork): void {
   root
     .command('job')

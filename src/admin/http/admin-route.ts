@@ -6,13 +6,13 @@ import {
   type CanActivate,
   type ExecutionContext,
 } from '@nestjs/common';
-import { ApiBearerAuth, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { AdminRoleRequiredError, AdminTokenError, TOKEN_REFUSALS } from '../../auth/auth-errors.js';
 import { TOKEN_SCHEME } from '../../auth/auth.decorators.js';
 import { Authentication } from '../../auth/authentication.js';
 import type { Actor } from '../../domain/caller.js';
 import { RouteNotFoundError } from '../../domain/errors.js';
-import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
+import { ApiErrors, ApiId, type ErrorExample } from '../../http/error-docs.js';
 import { AllowsHead, Audience } from '../../http/route.decorators.js';
 import { requestContextOf } from '../../http/request-context.js';
 import { UnknownKeyError, UnknownOrganizationError } from '../../organizations/organization-errors.js';
@@ -20,7 +20,6 @@ import { KEY, ORGANIZATION } from './dto/responses.dto.js';
 
 // What the admin controllers share: their guard, decorators and errors.
 
-/** The name of the admin token's scheme in the OpenAPI document. */
 export const ADMIN_TOKEN_SCHEME = 'adminToken';
 
 /**
@@ -50,7 +49,6 @@ class AdminGuard implements CanActivate {
   }
 }
 
-/** What every route under `/admin` has. */
 export function AdminRoutes(): ClassDecorator {
   return applyDecorators(
     ApiTags('admin'),
@@ -68,25 +66,16 @@ export const Operator = createParamDecorator((_data: unknown, execution): Actor 
   return { kind: 'admin', requestId, callId, address, person };
 });
 
-/** The parameter of the routes of an organization, and their 404. */
-export function ApiOrganizationId(): MethodDecorator {
-  const description = 'The ID of the organization (`org_…`).';
-  return applyDecorators(
-    ApiParam({ name: 'id', description, schema: { type: 'string', example: ORGANIZATION.id } }),
-    ApiErrors(ORGANIZATION_NOT_FOUND),
-  );
-}
-
-/** The parameter of the routes of a key, and their 404. */
-export function ApiKeyId(): MethodDecorator {
-  const description = 'The ID of the key (`key_…`), not the key itself.';
-  return applyDecorators(
-    ApiParam({ name: 'id', description, schema: { type: 'string', example: KEY.id } }),
-    ApiErrors({ title: 'The key does not exist', error: new UnknownKeyError(KEY.id) }),
-  );
-}
-
 export const ORGANIZATION_NOT_FOUND: ErrorExample = {
   title: 'The organization does not exist',
   error: new UnknownOrganizationError(ORGANIZATION.id),
 };
+
+export const ApiOrganizationId = (): MethodDecorator =>
+  ApiId('The ID of the organization (`org_…`).', ORGANIZATION.id, ORGANIZATION_NOT_FOUND);
+
+export const ApiKeyId = (): MethodDecorator =>
+  ApiId('The ID of the key (`key_…`), not the key itself.', KEY.id, {
+    title: 'The key does not exist',
+    error: new UnknownKeyError(KEY.id),
+  });

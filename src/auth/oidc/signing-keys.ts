@@ -48,6 +48,7 @@ export class SigningKeys {
   private readonly agent = new Agent({ pipelining: 0, maxResponseSize: BYTES_MAX });
   private known: LocalJWKSet | undefined;
   private renewal: Promise<LocalJWKSet> | undefined;
+  private readAtMs = -Infinity;
   private triedAtMs = -Infinity;
   /** The cause, if the last attempt failed. */
   private failure: string | undefined;
@@ -60,8 +61,7 @@ export class SigningKeys {
    * @throws ProviderUnavailableError when the key is not known and the provider does not respond
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    const known = this.known ?? (await this.renew());
-    this.renewWhenDue();
+    const known = await this.current();
     return known(header, token).catch(async (error: unknown) => {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       return (await this.renew())(header, token);
@@ -76,14 +76,23 @@ export class SigningKeys {
 
   /** Whether the last attempt to read the keys succeeded. Starts the next one when it is due, so that this becomes true again. */
   isAvailable(): boolean {
-    this.renewWhenDue();
+    // A failure is in the log.
+    if (this.failure !== undefined || this.areTooOld()) this.renew().catch(() => undefined);
     return this.failure === undefined;
   }
 
-  private renewWhenDue(): void {
-    const isDue = this.failure !== undefined || performance.now() - this.triedAtMs >= KEYS_MAX_AGE_MS;
-    // No call waits for it, and a failure is in the log.
-    if (isDue) this.renew().catch(() => undefined);
+  /** The known keys. Too old ones are renewed first, and go on while that fails. */
+  private async current(): Promise<LocalJWKSet> {
+    const { known } = this;
+    if (known && !this.areTooOld()) return known;
+    return this.renew().catch((error: unknown) => {
+      if (known) return known;
+      throw error;
+    });
+  }
+
+  private areTooOld(): boolean {
+    return performance.now() - this.readAtMs >= KEYS_MAX_AGE_MS;
   }
 
   /** Calls at the same time share one attempt. */
@@ -99,6 +108,7 @@ export class SigningKeys {
     if (waitMs > 0) throw new ProviderUnavailableError(Math.ceil(waitMs / 1000));
     try {
       this.known = await this.read();
+      this.readAtMs = performance.now();
       this.failure = undefined;
       return this.known;
     } catch (error) {

@@ -20,9 +20,9 @@ DECLARE
   v_organization organizations := organization_lock(p_organization_id);
 BEGIN
   INSERT INTO api_keys (id, organization_id, name, kind, client, created_at)
-    SELECT p_id, v_organization.id, p_name, 'oidc', p_client, now()
+    SELECT p_id, v_organization.id, p_name, 'oidc', p_client, clock_now()
       WHERE v_organization.id IS NOT NULL AND v_organization.deleted_at IS NULL AND p_clients_max > (
         SELECT count(*) FROM api_keys WHERE organization_id = p_organization_id AND kind = 'oidc'
-          AND coalesce(last_used_at, created_at) > now() - interval '30 days')
+          AND coalesce(last_used_at, created_at) > clock_now() - interval '30 days')
     ON CONFLICT (organization_id, client) WHERE client IS NOT NULL DO NOTHING;
 END $$;

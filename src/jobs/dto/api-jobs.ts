@@ -1,9 +1,10 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, getSchemaPath } from '@nestjs/swagger';
+import { ApiExtraModels, ApiHeader, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { RequiresApiKey } from '../../auth/auth.decorators.js';
-import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
+import { ApiId, type ErrorExample } from '../../http/error-docs.js';
 import { contentOf } from '../../http/response-docs.js';
 import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
+import { ENTRY_HEADERS } from '../../transcripts/dto/api-transcripts.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { IdempotencyConflictError, ResultsExpiredError, StoredResultsLimitError, TooManyJobsError } from '../job.js';
 import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
@@ -42,11 +43,8 @@ export function ApiJobId(
   title = `The organization has no ${variant} with this ID`,
 ): MethodDecorator {
   const example = variant === 'job' ? RUNNING_JOB_EXAMPLE.id : SUBSCRIPTION_EXAMPLE.id;
-  const description = `The ID of the ${variant} (\`${JOB_VARIANTS[variant].prefix}_…\`).`;
-  return applyDecorators(
-    ApiParam({ name: 'id', description, schema: { type: 'string', example } }),
-    ApiErrors({ title, error: new JOB_VARIANTS[variant].NotFound() }),
-  );
+  const { prefix, NotFound } = JOB_VARIANTS[variant];
+  return ApiId(`The ID of the ${variant} (\`${prefix}_…\`).`, example, { title, error: new NotFound() });
 }
 
 /**
@@ -88,13 +86,7 @@ export function ApiResults(
     ApiOkResponse({
       description:
         'Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on.',
-      headers: {
-        Vary: {
-          description:
-            '`Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it.',
-          schema: { type: 'string' },
-        },
-      },
+      headers: { Vary: ENTRY_HEADERS.Vary },
       ...contentOf(
         { schema: { $ref: getSchemaPath(type) }, example },
         {

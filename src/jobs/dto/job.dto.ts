@@ -1,12 +1,12 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { countField, dateTime, dateTimeOrNull, nextCursorField, textOrNull } from '../../http/response-docs.js';
+import { countField, dateTime, dateTimeOrNull, objectOrNull, PageDto, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import {
+  CHANNEL_PROPERTIES,
   ChannelDto,
-  channelOrNull,
   EntryDto,
+  PLAYLIST_PROPERTIES,
   PlaylistDto,
-  playlistOrNull,
 } from '../../transcripts/dto/transcripts-response.dto.js';
 import { LANGUAGE_MATCHES, type LanguageMatch } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS, type Includable, type VideoKind } from '../../domain/transcript.js';
@@ -159,10 +159,14 @@ export class JobDto {
   })
   reason: JobReason | null;
 
-  @ApiProperty(channelOrNull('The channel. Null until it was looked up, and for a job that names none.'))
+  @ApiProperty(
+    objectOrNull('The channel. Null until it was looked up, and for a job that names none.', CHANNEL_PROPERTIES),
+  )
   channel: ChannelDto | null;
 
-  @ApiProperty(playlistOrNull('The playlist. Null until it was looked up, and for a job that names none.'))
+  @ApiProperty(
+    objectOrNull('The playlist. Null until it was looked up, and for a job that names none.', PLAYLIST_PROPERTIES),
+  )
   playlist: PlaylistDto | null;
 
   @ApiProperty({ description: 'The request that created the job.' })
@@ -196,12 +200,9 @@ export class JobDto {
 }
 
 @ApiSchema({ name: 'Jobs' })
-export class JobsPageDto {
+export class JobsPageDto extends PageDto {
   @ApiProperty({ type: [JobDto], description: 'Jobs of the organization, newest first.' })
   jobs: JobDto[];
-
-  @ApiProperty(nextCursorField)
-  next: string | null;
 }
 
 @ApiSchema({ name: 'JobVideoTranscript' })
@@ -217,7 +218,6 @@ export const RESULTS_EXAMPLE = {
   job: RUNNING_JOB_EXAMPLE,
 } satisfies JobResultsDto;
 
-/** The same as the lines of NDJSON. */
 export const RESULTS_LINES_EXAMPLE = [
   ...RESULTS_EXAMPLE.results.map((result, at) => ({ type: 'result', cursor: at + 1, position: at + 1, result })),
   { type: 'summary', summary: RUNNING_JOB_EXAMPLE.summary, next: 2, job: RUNNING_JOB_EXAMPLE },

@@ -13,9 +13,9 @@ import {
   digitsOf,
   HasNoApiKey,
   hasNoApiKey,
-  IsIntegerBetween,
   LIMIT_INVALID,
   Optional,
+  OptionalInteger,
   PAGE_SIZE_DEFAULT,
   PAGE_SIZE_MAX,
   PageAfter,
@@ -33,7 +33,6 @@ export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 /** Printable ASCII characters. */
 export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 
-/** The number of videos that a job can name. */
 const JOB_VIDEOS_MAX = 10_000;
 const VIDEOS_INVALID = `videos must be a list of 1 to ${JOB_VIDEOS_MAX} IDs or URLs of videos.`;
 /** Of a new job: so many URLs of videos with about 100 characters. */
@@ -81,16 +80,11 @@ export class CreateJobDto extends TextBodyDto {
   })
   kinds?: VideoKind[];
 
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 1,
-    maximum: UPLOADS_MAX,
+  @OptionalInteger([1, UPLOADS_MAX], {
     description:
       'The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.',
     example: 500,
   })
-  @Optional()
-  @IsIntegerBetween(1, UPLOADS_MAX)
   limit?: number;
 
   @ApiPropertyOptional({
@@ -117,7 +111,6 @@ export class CreateJobDto extends TextBodyDto {
   onQuota: OnQuota = 'pause';
 }
 
-/** The examples of the OpenAPI document. */
 export const NEW_JOB_BODIES = {
   channel: { summary: 'A channel', value: { channel: '@harbourlight', languages: ['en', 'de'], kinds: ['video'] } },
   playlist: {
@@ -151,8 +144,7 @@ export function idempotencyKey(request: Request): string | undefined {
  */
 export function organizationOf(request: Request, variant: JobVariant, id: string): string {
   const { caller, log } = requestContext(request);
-  const { idForm, log: names } = JOB_VARIANTS[variant];
-  if (idForm.test(id)) log[names.id] = id;
+  if (JOB_VARIANTS[variant].idForm.test(id)) log[`${variant}Id`] = id;
   return caller.organization.id;
 }
 

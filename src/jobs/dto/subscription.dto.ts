@@ -1,7 +1,7 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { dateTime, dateTimeOrNull, nextCursorField, textOrNull } from '../../http/response-docs.js';
+import { dateTime, dateTimeOrNull, objectOrNull, PageDto, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
-import { ChannelDto, channelOrNull, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
+import { CHANNEL_PROPERTIES, ChannelDto, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import {
   CHECK_MINUTES_MAX,
   CHECK_MINUTES_MIN,
@@ -109,7 +109,7 @@ export class SubscriptionDto {
   })
   reason: SubscriptionReason | null;
 
-  @ApiProperty(channelOrNull('The channel. Null until it was looked up.'))
+  @ApiProperty(objectOrNull('The channel. Null until it was looked up.', CHANNEL_PROPERTIES))
   channel: ChannelDto | null;
 
   @ApiProperty({ description: 'The request that created the subscription.' })
@@ -136,12 +136,9 @@ export class SubscriptionDto {
 }
 
 @ApiSchema({ name: 'Subscriptions' })
-export class SubscriptionsPageDto {
+export class SubscriptionsPageDto extends PageDto {
   @ApiProperty({ type: [SubscriptionDto], description: 'Subscriptions of the organization, newest first.' })
   subscriptions: SubscriptionDto[];
-
-  @ApiProperty(nextCursorField)
-  next: string | null;
 }
 
 /** The example of the OpenAPI document: the first two entries of a feed. */
@@ -151,7 +148,6 @@ export const FEED_EXAMPLE = {
   subscription: SUBSCRIPTION_EXAMPLE,
 } satisfies SubscriptionResultsDto;
 
-/** The same as the lines of NDJSON. */
 export const FEED_LINES_EXAMPLE = [
   ...FEED_EXAMPLE.results.map((result, at) => ({ type: 'result', cursor: at + 1, result })),
   { type: 'summary', summary: SUBSCRIPTION_EXAMPLE.summary, next: 2, subscription: SUBSCRIPTION_EXAMPLE },

@@ -3,7 +3,7 @@ import { IsIn, IsString, ValidateBy } from 'class-validator';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
-import { HasNoApiKey, IsIntegerBetween, Optional } from '../../http/validation.js';
+import { HasNoApiKey, Optional, OptionalInteger } from '../../http/validation.js';
 import { Kinds, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import {
   CHECK_MINUTES_DEFAULT,
@@ -19,12 +19,11 @@ import { NEW_SUBSCRIPTION_EXAMPLE, START_FIELD } from './subscription.dto.js';
 
 const START_INVALID = `start must be "now", an integer from 1 to ${START_UPLOADS_MAX} (the newest uploads) or the ID of a video (11 characters; the uploads above it).`;
 
-const checkMinutes = {
-  type: 'integer',
-  minimum: CHECK_MINUTES_MIN,
-  maximum: CHECK_MINUTES_MAX,
-  description: 'The minutes between two checks of the channel. A check costs no quota.',
-} as const;
+const CheckMinutes = (docs: { default: number } | { example: number }): PropertyDecorator =>
+  OptionalInteger([CHECK_MINUTES_MIN, CHECK_MINUTES_MAX], {
+    description: 'The minutes between two checks of the channel. A check costs no quota.',
+    ...docs,
+  });
 
 /** The body of a new subscription. */
 @ApiSchema({ name: 'NewSubscriptionBody' })
@@ -45,9 +44,7 @@ export class CreateSubscriptionDto extends TextBodyDto {
   })
   kinds?: VideoKind[];
 
-  @ApiPropertyOptional({ ...checkMinutes, default: CHECK_MINUTES_DEFAULT })
-  @Optional()
-  @IsIntegerBetween(CHECK_MINUTES_MIN, CHECK_MINUTES_MAX)
+  @CheckMinutes({ default: CHECK_MINUTES_DEFAULT })
   checkMinutes?: number;
 
   @ApiPropertyOptional({ ...START_FIELD, default: 'now' })
@@ -59,9 +56,7 @@ export class CreateSubscriptionDto extends TextBodyDto {
 /** The body of a change of a subscription. */
 @ApiSchema({ name: 'SubscriptionChangeBody' })
 export class ChangeSubscriptionDto {
-  @ApiPropertyOptional({ ...checkMinutes, example: 240 })
-  @Optional()
-  @IsIntegerBetween(CHECK_MINUTES_MIN, CHECK_MINUTES_MAX)
+  @CheckMinutes({ example: 240 })
   checkMinutes?: number;
 
   @ApiPropertyOptional({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { counted } from '../../domain/errors.js';
 import { JOB_STATES } from '../../jobs/job-states.js';
-import { JOB_REASONS, ON_QUOTA, type JobReason } from '../../jobs/job.js';
+import { JOB_REASONS, ON_QUOTA } from '../../jobs/job.js';
 import type { JobDto } from '../../jobs/dto/job.dto.js';
 import {
   IDEMPOTENCY_KEY_CHARACTERS,
@@ -18,6 +18,7 @@ import {
   languages,
   match,
   NO_API_KEY,
+  stateOf,
   storedReference,
   videoId,
   workId,
@@ -102,22 +103,13 @@ export const getJob = defineTool({
   },
 });
 
-const REASONS: Readonly<Record<JobReason, string>> = {
-  plan_limit_exceeded: 'the monthly quota is used up; `get_usage` shows when it resets',
-  upstream_blocked: 'YouTube blocks the service; the job continues by itself',
-  plan_changed: 'the plan does not include archive jobs any more',
-  list_incomplete: 'YouTube listed a part of the videos only; the rest is read later',
-  channel_not_found: 'the channel does not exist',
-  playlist_not_found: 'the playlist does not exist',
-};
-
 function resultOf(job: JobDto): ToolResult {
-  const { id, state, reason, summary, expiresAt, checkAgainSeconds } = job;
+  const { id, summary, expiresAt, checkAgainSeconds } = job;
   const name = nameOf(job);
   const { total, succeeded, failed, cached, fetched, pending } = summary;
   const expired = expiresAt !== null && Date.parse(expiresAt) <= Date.now();
   const lines = [
-    `Job ${codeSpan(id)} for ${name}: ${state}${reason === null ? '' : ` (${codeSpan(reason)}: ${REASONS[reason]})`}.`,
+    `Job ${codeSpan(id)} for ${name}: ${stateOf(job)}.`,
     `${succeeded} of ${total} listed videos have a transcript, ${failed} have none, ${pending} are pending.`,
     costLine({ total, succeeded, failed, cached, fetched }),
     ...(checkAgainSeconds === null ? [] : [`Call \`get_job\` again in ${checkAgainSeconds} s.`]),

@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { invalidField } from '../../domain/errors.js';
 import { languageChoice } from '../../domain/language-codes.js';
+import { UnknownCursorError } from '../../domain/page.js';
 import { UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
-import type { SubscriptionDto } from '../../jobs/dto/subscription.dto.js';
+import type { SubscriptionDto, SubscriptionsPageDto } from '../../jobs/dto/subscription.dto.js';
 import {
   CHECK_MINUTES_DEFAULT,
   CHECK_MINUTES_MAX,
@@ -12,7 +13,6 @@ import {
   START_UPLOADS_MAX,
   SUBSCRIPTION_REASONS,
   SUBSCRIPTION_STATES,
-  type SubscriptionReason,
 } from '../../jobs/subscription.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';
@@ -28,6 +28,7 @@ import {
   languages,
   match,
   maxChars,
+  stateOf,
   storedReference,
   TEXT_IS_DATA,
   videoId,
@@ -106,7 +107,7 @@ export const getNewTranscripts = defineTool({
   input: z.strictObject({
     subscriptionId: workId
       .optional()
-      .describe(`The ID of the subscription (sub_…). Without it the newest ${LISTED_MAX} are listed.`),
+      .describe(`The ID of the subscription (sub_…). Without it they are listed, the newest ${LISTED_MAX} first.`),
     after: z
       .int()
       .min(0)
@@ -126,14 +127,15 @@ export const getNewTranscripts = defineTool({
   async run({ subscriptionId, after, limit, maxChars: charactersMax, cursor: place }, context, { subscriptions }) {
     const organizationId = context.caller.organization.id;
     if (subscriptionId === undefined) {
-      if (after !== undefined || place !== undefined)
+      if (after !== undefined || PLACE.test(place ?? ''))
         throw invalidField('subscriptionId', 'subscriptionId is required with after or cursor, which belong to it.');
-      return listOf((await subscriptions.list(organizationId, { limit: LISTED_MAX })).subscriptions);
+      const page = await subscriptions.list(organizationId, { limit: LISTED_MAX, after: place }).catch(refuseCursor);
+      return listOf(page);
     }
     const [from, skip] = place === undefined ? [after, 0] : readPlace(place);
     const feed = await subscriptions.results(organizationId, subscriptionId, { limit, after: from });
     context.log['subscriptionId'] = subscriptionId;
-    const { subscription } = feed;
+    const { owner: subscription } = feed;
     const { languages: codes, match: wanted, chunkSeconds } = subscription.request;
     // No other foot is longer.
     const room = charactersMax - footOf(subscription, UPLOADS_MAX, `${UPLOADS_MAX}.${UPLOADS_MAX}`).length;
@@ -172,12 +174,18 @@ export const getNewTranscripts = defineTool({
   },
 });
 
+function refuseCursor(error: unknown): never {
+  throw error instanceof UnknownCursorError ? invalidCursor() : error;
+}
+
 /** The followed channels, for a conversation that does not know their subscriptions. */
-function listOf(subscriptions: readonly SubscriptionDto[]): ToolResult {
+function listOf({ subscriptions, next }: SubscriptionsPageDto): ToolResult {
   const lines = subscriptions.map((subscription) => `- ${stateLine(subscription)}\n`).join('');
+  const more =
+    next === null ? '' : `\nThere are more. Call \`get_new_transcripts\` with the cursor ${codeSpan(next)}.\n`;
   return {
-    text: lines || 'No channel is followed. `follow_channel` follows one.\n',
-    structured: { subscriptions: subscriptions.map(workOf), videos: [], next: null, cursor: null },
+    text: lines ? `${lines}${more}` : 'No channel is followed. `follow_channel` follows one.\n',
+    structured: { subscriptions: subscriptions.map(workOf), videos: [], next: null, cursor: next },
   };
 }
 
@@ -204,21 +212,10 @@ function footOf(subscription: SubscriptionDto, next: number, rest: string | null
   return `\n\n---\n\n${more}\n${stateLine(subscription)}\n`;
 }
 
-const REASONS: Readonly<Record<SubscriptionReason, string>> = {
-  plan_limit_exceeded: 'the monthly quota is used up, nothing is skipped; `get_usage` shows when it resets',
-  upstream_blocked: 'YouTube blocks the service; the channel is tried again by itself, at least every day',
-  plan_changed: 'the plan does not include subscriptions any more',
-  list_incomplete: 'YouTube listed a part of the uploads only; the list is read again',
-  channel_not_found: 'the channel cannot be found; it is tried again every day',
-  paused_by_caller: 'until a user sets its state to active',
-};
-
-/** What is followed, and how that stands. */
 function stateLine(subscription: SubscriptionDto): string {
-  const { id, state, reason, request, summary, nextCheckAt } = subscription;
+  const { id, request, summary, nextCheckAt } = subscription;
   const name = subscription.channel ? escapeMarkdown(subscription.channel.name) : codeSpan(request.channel);
-  const why = reason === null ? '' : ` (${codeSpan(reason)}: ${REASONS[reason]})`;
   const pending = summary.pending === 0 ? '' : ` ${summary.pending} pending.`;
   const check = nextCheckAt === null ? '' : ` The next check is at ${nextCheckAt}.`;
-  return `Subscription ${codeSpan(id)} for ${name}: ${state}${why}.${pending}${check}`;
+  return `Subscription ${codeSpan(id)} for ${name}: ${stateOf(subscription)}.${pending}${check}`;
 }

@@ -10,16 +10,18 @@ import { unknownParameterMessage, unknownParameters } from '../../domain/unknown
 import { VIDEO_ID } from '../../domain/video-reference.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { hasNoApiKey } from '../../http/validation.js';
+import type { JobReason } from '../../jobs/job.js';
 import { JobsService } from '../../jobs/jobs.service.js';
+import type { SubscriptionReason } from '../../jobs/subscription.js';
 import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
+import { codeSpan } from '../../transcripts/formats/markdown.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
 import { CHUNK_SECONDS_MAX, CHUNK_SECONDS_MIN } from '../../transcripts/dto/transcripts-query.dto.js';
 import type { Summary } from '../../transcripts/dto/transcripts-response.dto.js';
 import type { Entry } from '../../transcripts/transcript-events.js';
 import { TranscriptsService } from '../../transcripts/transcripts.service.js';
 
-/** The languages of a call. */
 export const languageCodes = z
   .array(z.string())
   .min(1)
@@ -199,6 +201,21 @@ export const workOutput = z.object({
   summary: summaryOutput.extend({ pending: z.int() }),
   createdAt: z.string(),
 });
+
+const REASONS: Readonly<Record<JobReason | SubscriptionReason, string>> = {
+  plan_limit_exceeded: 'the monthly quota is used up, nothing is skipped; `get_usage` shows when it resets',
+  upstream_blocked: 'YouTube blocks the service; it is tried again by itself',
+  plan_changed: 'the plan does not include it any more',
+  list_incomplete: 'YouTube listed a part of the videos only; the list is read again',
+  channel_not_found: 'the channel cannot be found; a subscription to it is tried again every day',
+  playlist_not_found: 'the playlist does not exist',
+  paused_by_caller: 'until a user sets its state to active',
+};
+
+/** The state of a job or a subscription and the reason for it, as Markdown. */
+export function stateOf({ state, reason }: { state: string; reason: JobReason | SubscriptionReason | null }): string {
+  return reason === null ? state : `${state} (${codeSpan(reason)}: ${REASONS[reason]})`;
+}
 
 /** A job or a subscription, of which the output has some fields. */
 export function workOf<Work extends { channel: { id: string } | null }>(work: Work): object {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
+import { createGauge } from '../../observability/metrics-registry.js';
 import { RequestQueue } from './egress/request-queue.js';
 
 /** Seconds; the default timeout of a request is 10. */
@@ -12,7 +13,7 @@ const NOT_SENT = new Set(['blocked:exit-shut', 'busy']);
 const BLOCKING_PLAYABILITY = new Set(['bot-check', 'session-refused', 'other-video']);
 
 /** One completed request to the platform. All labels come from small, closed sets. */
-export interface CompletedRequest {
+interface CompletedRequest {
   /** `player`, `uploads`, `captions`, … */
   kind: string;
   /** The InnerTube client that the request was sent as. */
@@ -61,20 +62,14 @@ export class UpstreamMetrics {
       labelNames: ['kind', 'subject', 'outcome'],
       registers,
     });
-    const gauge = (name: string, help: string, value: () => number) =>
-      new Gauge({
-        ...{ name, help, registers },
-        collect() {
-          this.set(value());
-        },
-      });
-    gauge('ct_upstream_requests_in_flight', 'Running requests to the platform.', () => queue.running);
-    gauge('ct_upstream_requests_queued', 'Queued requests to the platform.', () => queue.queued);
+    const running = 'Running requests to the platform.';
+    createGauge(registry, 'ct_upstream_requests_in_flight', running, () => queue.running);
+    const queued = 'Queued requests to the platform.';
+    createGauge(registry, 'ct_upstream_requests_queued', queued, () => queue.queued);
     const slots = 'The most requests to the platform that run at a time.';
-    gauge('ct_upstream_requests_in_flight_max', slots, () => queue.slots);
+    createGauge(registry, 'ct_upstream_requests_in_flight_max', slots, () => queue.slots);
   }
 
-  /** Counts a completed request. */
   request({ kind, client, egress, outcome, seconds }: CompletedRequest): void {
     this.requests.inc({ kind, client, exit: egress, outcome });
     if (NOT_SENT.has(outcome)) return;

@@ -161,7 +161,6 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     return this.readList(playlistId, context, (scope) => this.playlists.playlist(playlistId, count, scope));
   }
 
-  /** Reads a channel or a list through the egresses. */
   private async readList<T>(
     subject: string,
     context: ReadingContext,

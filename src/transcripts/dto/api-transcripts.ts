@@ -162,7 +162,6 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
   );
 }
 
-/** The headers of a response with transcripts. */
 export const ENTRY_HEADERS = {
   Vary: {
     description:

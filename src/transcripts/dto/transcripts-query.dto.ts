@@ -12,7 +12,7 @@ import {
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { INCLUDABLE, VIDEO_KINDS, type Includable, type VideoKind } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
-import { digitsOf, IsIntegerBetween, Optional } from '../../http/validation.js';
+import { digitsOf, Optional, OptionalInteger } from '../../http/validation.js';
 
 export const LIMIT_DEFAULT = 25;
 export const CHUNK_SECONDS_MIN = 15;
@@ -72,7 +72,6 @@ const LanguageList = (): PropertyDecorator =>
     IsArray({ message: LANGUAGE_LIST_INVALID }),
   );
 
-/** The parameter `match`. */
 const Match = (): PropertyDecorator =>
   applyDecorators(
     ApiPropertyOptional({
@@ -105,7 +104,6 @@ const Words = (
   );
 };
 
-/** The parameter `include`. */
 const Include = ({ inBody = false } = {}): PropertyDecorator =>
   Words('include', INCLUDABLE, {
     description:
@@ -117,22 +115,19 @@ const Include = ({ inBody = false } = {}): PropertyDecorator =>
 /** The parameter `chunkSeconds`: a number in a body, digits in a query. */
 const ChunkSeconds = ({ inBody = false } = {}): PropertyDecorator =>
   applyDecorators(
-    ApiPropertyOptional({
+    OptionalInteger([CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX], {
       description:
         'Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every ' +
         'format. By default segments are as in the captions.',
-      ...{ type: 'integer', minimum: CHUNK_SECONDS_MIN, maximum: CHUNK_SECONDS_MAX, example: 60 },
+      example: 60,
     }),
-    Optional(),
     Transform(({ value }: { value: unknown }) => (inBody ? value : digitsOf(value))),
-    IsIntegerBetween(CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX),
   );
 
 const KINDS_OF_CALL =
   `The kinds of videos to return, separated by commas: ${VIDEO_KINDS.join(', ')}; by default all. \`limit\` counts what remains, ` +
   'for which up to 500 videos of the list are read. For `video` and `short`, one whose kind YouTube does not state is kept.';
 
-/** The parameter `kinds`. */
 export const Kinds = ({ description = KINDS_OF_CALL, inBody = false } = {}): PropertyDecorator =>
   Words('kinds', VIDEO_KINDS, { description, inBody });
 

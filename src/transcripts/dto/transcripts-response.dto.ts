@@ -1,5 +1,5 @@
 import { ApiExtraModels, ApiProperty, ApiPropertyOptional, ApiSchema, getSchemaPath } from '@nestjs/swagger';
-import { countField, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
+import { countField, dateTimeOrNull, objectOrNull, textOrNull } from '../../http/response-docs.js';
 import {
   VIDEO_FAILURE_CODES,
   VIDEO_FAILURES,
@@ -18,25 +18,11 @@ export const SINCE_FOUND =
 // The response is written as text (formats/json.ts), because cached transcripts are already JSON. The classes are
 // the types of what is written, and the e2e tests validate responses against the document.
 
-const HANDLE = 'The handle, including the `@`. Null for the rare channel without one.';
-const CHANNEL_PROPERTIES = {
+export const CHANNEL_PROPERTIES = {
   id: { type: 'string', description: 'The YouTube channel ID.' },
   name: { type: 'string', description: 'The display name of the channel.' },
-  handle: { type: 'string', nullable: true, description: HANDLE },
+  handle: textOrNull('The handle, including the `@`. Null for the rare channel without one.'),
 } as const satisfies Record<keyof Channel, object>;
-
-const VIDEO_CHANNEL_PROPERTIES = { id: CHANNEL_PROPERTIES.id, name: CHANNEL_PROPERTIES.name };
-
-/** A channel that can be null, declared in place: in OpenAPI 3.0 a reference to another schema cannot be. */
-export const channelOrNull = (description: string) =>
-  ({
-    type: 'object',
-    nullable: true,
-    properties: CHANNEL_PROPERTIES,
-    required: Object.keys(CHANNEL_PROPERTIES),
-    selfRequired: true,
-    description,
-  }) as const;
 
 @ApiSchema({ name: 'Channel' })
 export class ChannelDto implements Channel {
@@ -122,13 +108,12 @@ export class VideoMetadata {
   })
   captionTracks: readonly CaptionTrackDto[] | null;
 
-  @ApiPropertyOptional({
-    type: 'object',
-    nullable: true,
-    properties: VIDEO_CHANNEL_PROPERTIES,
-    required: Object.keys(VIDEO_CHANNEL_PROPERTIES),
-    description:
+  @ApiProperty({
+    ...objectOrNull(
       'The channel of the video, in responses that have no `channel` of their own. Null when the video was not read.',
+      { id: CHANNEL_PROPERTIES.id, name: CHANNEL_PROPERTIES.name },
+    ),
+    selfRequired: false,
   })
   channel?: VideoChannel | null;
 
@@ -251,21 +236,10 @@ export class TranscriptsDto {
   summary: Summary;
 }
 
-const PLAYLIST_PROPERTIES = {
+export const PLAYLIST_PROPERTIES = {
   id: { type: 'string', description: 'The YouTube playlist ID.' },
-  title: { type: 'string', nullable: true, description: 'The title. Null when YouTube states none.' },
+  title: textOrNull('The title. Null when YouTube states none.'),
 } as const;
-
-/** As `channelOrNull`. */
-export const playlistOrNull = (description: string) =>
-  ({
-    type: 'object',
-    nullable: true,
-    properties: PLAYLIST_PROPERTIES,
-    required: Object.keys(PLAYLIST_PROPERTIES),
-    selfRequired: true,
-    description,
-  }) as const;
 
 @ApiSchema({ name: 'Playlist' })
 export class PlaylistDto {

@@ -6,7 +6,6 @@ const KINDS_DEPTH_MAX = 500;
 
 /** Which videos of a list a call is about, from its start on. */
 export interface Selection {
-  /** The number of videos at most. */
   limit: number;
   /** As for `isOfKinds`. */
   kinds?: readonly VideoKind[] | undefined;
@@ -14,7 +13,6 @@ export interface Selection {
   since?: string | undefined;
 }
 
-/** The videos of a selection. */
 export interface Selected {
   uploads: Upload[];
   /** Whether the video of `since` was found; undefined without it. */

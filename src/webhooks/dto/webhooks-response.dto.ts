@@ -1,5 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { countField, dateTime, dateTimeOrNull, nextCursorField, textOrNull } from '../../http/response-docs.js';
+import { countField, dateTime, dateTimeOrNull, PageDto, textOrNull } from '../../http/response-docs.js';
 import {
   DELIVERY_RETENTION_DAYS,
   DELIVERY_STATES,
@@ -137,15 +137,12 @@ export class DeliveryDto {
 }
 
 @ApiSchema({ name: 'WebhookDeliveriesPage' })
-export class DeliveriesPageDto {
+export class DeliveriesPageDto extends PageDto {
   @ApiProperty({
     type: [DeliveryDto],
     description: `The deliveries of the last ${DELIVERY_RETENTION_DAYS} days, newest first.`,
   })
   deliveries: DeliveryDto[];
-
-  @ApiProperty(nextCursorField)
-  next: string | null;
 }
 
 // The examples of the OpenAPI document.

@@ -83,6 +83,7 @@ function rows(video: Video, channel: Channel): JsonObject[] {
     case 'members-only':
       return [byline, row(age), { badges: [badge] }];
     case 'ok':
+    case 'processing':
     case 'age-gated':
     case 'premium':
     case 'country-blocked':

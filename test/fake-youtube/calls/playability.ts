@@ -55,6 +55,8 @@ function plainPlayabilityOf(video: Video | undefined, client: Client): Playabili
       return refused(
         "This video is available to this channel's members on level: Deckhand (or any higher priced level).",
       );
+    case 'processing':
+      return refused("We're processing this video. Check back later.");
     case 'premium':
       return refused('This video is only available to Music Premium members');
     case 'country-blocked':

@@ -46,7 +46,16 @@ export interface Track {
 }
 
 export type VideoState =
-  'ok' | 'live' | 'upcoming' | 'members-only' | 'private' | 'deleted' | 'age-gated' | 'premium' | 'country-blocked';
+  | 'ok'
+  | 'live'
+  | 'upcoming'
+  | 'processing'
+  | 'members-only'
+  | 'private'
+  | 'deleted'
+  | 'age-gated'
+  | 'premium'
+  | 'country-blocked';
 
 export interface Video {
   /** 11 characters of `[A-Za-z0-9_-]`. */

@@ -5,7 +5,8 @@ import { generated } from '../catalogue/track.js';
 
 /**
  * What a published video is, and can become later: `video` has captions and `uncaptioned` none yet; a `premiere` is announced;
- * `just-ended` is a live stream whose captions are not there yet and `past-live` has them.
+ * `just-ended` is a live stream whose captions are not there yet and `past-live` has them;
+ * `processing` is an upload that is listed before it can be played.
  */
 export const VIDEO_STATES = [
   'video',
@@ -15,6 +16,7 @@ export const VIDEO_STATES = [
   'live',
   'just-ended',
   'past-live',
+  'processing',
   'members-only',
   'private',
 ] as const;
@@ -63,6 +65,8 @@ export function inState(video: Video, state: PublishedState): Video {
       return { ...plain, pastLive: true, justEnded: true, tracks: [] };
     case 'past-live':
       return { ...plain, pastLive: true };
+    case 'processing':
+      return { ...plain, state: 'processing', tracks: [] };
     case 'members-only':
       return { ...plain, state: 'members-only' };
     case 'private':

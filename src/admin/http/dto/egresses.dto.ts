@@ -1,8 +1,7 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { countField, dateTime, textOrNull } from '../../../http/response-docs.js';
+import { countField, dateTime, objectOrNull, textOrNull } from '../../../http/response-docs.js';
 import {
   CONTROL_RESULTS,
-  type ControlResult,
   type EgressState,
   type EgressUseState,
   type LastControl,
@@ -17,22 +16,17 @@ class PaceDto {
   perMinute: number | null;
 }
 
-@ApiSchema({ name: 'EgressControl' })
-class LastControlDto implements LastControl {
-  @ApiProperty(dateTime('When the platform was asked.'))
-  at: Date;
-
-  @ApiProperty({ description: 'The kind of request that was doubted.' })
-  kind: string;
-
-  @ApiProperty({
-    enum: CONTROL_RESULTS,
+const CONTROL_PROPERTIES = {
+  at: dateTime('When the platform was asked.'),
+  kind: { type: 'string' as const, description: 'The kind of request that was doubted.' },
+  result: {
+    type: 'string' as const,
+    enum: [...CONTROL_RESULTS],
     description:
       '`served`: the egress is not refused. `refused`: the platform refuses its address. `client_refused`: it refuses the client that ' +
       'was asked with, and serves another. `unreached`: no response arrived. `unknown`: the response said nothing.',
-  })
-  result: ControlResult;
-}
+  },
+} satisfies Record<keyof LastControl, object>;
 
 @ApiSchema({ name: 'EgressUse' })
 class EgressUseDto implements EgressUseState {
@@ -60,12 +54,13 @@ class EgressUseDto implements EgressUseState {
   @ApiProperty({ type: [PaceDto], description: 'What may be sent, by kind of request.' })
   pace: PaceDto[];
 
-  @ApiProperty({
-    type: LastControlDto,
-    nullable: true,
-    description: 'The last request for something that is known to be served. Null when none was needed.',
-  })
-  lastControl: LastControlDto | null;
+  @ApiProperty(
+    objectOrNull(
+      'The last request for something that is known to be served. Null when none was needed.',
+      CONTROL_PROPERTIES,
+    ),
+  )
+  lastControl: LastControl | null;
 }
 
 @ApiSchema({ name: 'Egress' })

@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { IsIn, IsString, Matches, ValidateIf } from 'class-validator';
 import { PLANS, type Plan } from '../../../domain/plan.js';
-import { IsIntegerBetween, Optional, PageAfter, PageLimit } from '../../../http/validation.js';
+import { Optional, OptionalInteger, PageAfter, PageLimit } from '../../../http/validation.js';
 import {
   EXTERNAL_ID_LENGTH_MAX,
   GRACE_HOURS_DEFAULT,
@@ -23,17 +23,6 @@ function ReportDate(description: string, example: string): PropertyDecorator {
     ApiPropertyOptional({ type: String, format: 'date', description, example }),
     Optional(),
     Matches(DATE_FORMAT, { message: `$property must be a day such as ${example}, given once.` }),
-  );
-}
-
-function OptionalInteger(
-  [minimum, maximum]: [number, number],
-  { nullable = false, ...docs }: { description: string; example: number; nullable?: boolean },
-): PropertyDecorator {
-  return applyDecorators(
-    ApiPropertyOptional({ type: 'integer', ...(nullable && { nullable }), minimum, maximum, ...docs }),
-    Optional(),
-    IsIntegerBetween(minimum, maximum, { orNull: nullable }),
   );
 }
 

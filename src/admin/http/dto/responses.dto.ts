@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { dateTime, nextCursorField } from '../../../http/response-docs.js';
+import { dateTime, PageDto } from '../../../http/response-docs.js';
 import { ApiKey, type IssuedKey, type RevokedKey, type RotatedKey } from '../../../organizations/api-key.js';
 import { AuditEntry } from '../../../organizations/audit-trail.js';
 import { Organization, type DeletedOrganization } from '../../../organizations/organization.entity.js';
@@ -9,24 +9,18 @@ import { UsageReport } from '../../../quota/usage-report.js';
 import type { Pruned } from '../../../quota/usage-retention.js';
 
 @ApiSchema({ name: 'OrganizationsPage' })
-export class OrganizationsPageDto {
+export class OrganizationsPageDto extends PageDto {
   @ApiProperty({ type: [Organization], description: 'The organizations, oldest first.' })
   organizations: Organization[];
-
-  @ApiProperty(nextCursorField)
-  next: string | null;
 }
 
 @ApiSchema({ name: 'KeysPage' })
-export class KeysPageDto {
+export class KeysPageDto extends PageDto {
   @ApiProperty({
     type: [ApiKey],
     description: 'The keys and clients, including revoked and expired ones, oldest first.',
   })
   keys: ApiKey[];
-
-  @ApiProperty(nextCursorField)
-  next: string | null;
 }
 
 @ApiSchema({ name: 'AdminUsage' })
@@ -48,12 +42,9 @@ export class AdminUsageDto extends Usage {
 }
 
 @ApiSchema({ name: 'AuditPage' })
-export class AuditPageDto {
+export class AuditPageDto extends PageDto {
   @ApiProperty({ type: [AuditEntry], description: 'The changes, newest first.' })
   entries: AuditEntry[];
-
-  @ApiProperty(nextCursorField)
-  next: string | null;
 }
 
 // The examples of the OpenAPI document.

@@ -14,13 +14,11 @@ import { type ChannelPage, findHandle, readChannelPage, readResolvedUrl } from '
 import { type Continuation, NOTHING_LISTED } from './list-progress.js';
 import { type ReadList, type ReadUploads, PlaylistReader } from './playlist-reader.js';
 
-/** A reference that has to be resolved to an ID. */
 type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
 
 /** A name that exists: when it is not found either, the request itself is at fault. */
 const KNOWN_URL = `${YOUTUBE_ORIGIN}/@youtube`;
 
-/** How many redirects to another name or channel are followed. */
 const REDIRECTS_MAX = 3;
 
 /** The page of a channel that exists, and the ID that it was found under. */

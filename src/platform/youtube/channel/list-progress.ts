@@ -17,7 +17,6 @@ const PAGE_ENTRIES = 100;
 /** Hidden videos count in the header, and not always with a notice. */
 const UNLISTED_SHARE = 0.02;
 
-/** The progress after one more page. */
 export function withPage(
   { pages, listed, expected, unread }: ListProgress,
   page: Pick<ListPage, 'uploads' | 'stated' | 'unread'>,
@@ -63,10 +62,10 @@ export interface Continuation {
 }
 
 /**
- * `<number of the next page>:<listed>/<expected>:<the platform's token>`, the second part since November 2026; the first can have
- * Shorts: `;<IDs above>;<IDs below>;<continuation in base64url>`.
+ * `<number of the next page>:<listed>/<expected>:<the platform's token>`; the first part can have Shorts:
+ * `;<IDs above>;<IDs below>;<continuation in base64url>`.
  */
-const CONTINUATION = /^(\d{1,6})(?:;([\w-]*);([\w-]*);(!)?([\w-]*))?:(?:(\d{1,7})\/(\d{1,7})?(!)?:)?(.+)$/s;
+const CONTINUATION = /^(\d{1,6})(?:;([\w-]*);([\w-]*);(!)?([\w-]*))?:(\d{1,7})\/(\d{1,7})?(!)?:(.+)$/s;
 
 /** The text by which any process continues a list. */
 export function writeContinuation({ progress, token, shorts }: Continuation): string {
@@ -82,8 +81,7 @@ function writeShorts({ above, below, next, inStep }: ShortsBeside): string {
 
 /** Null for a text that is no continuation. */
 export function readContinuation(text: string): Continuation | null {
-  const [, number, above, below, outOfStep, encoded, listed = '0', expected, unread, token] =
-    CONTINUATION.exec(text) ?? [];
+  const [, number, above, below, outOfStep, encoded, listed, expected, unread, token] = CONTINUATION.exec(text) ?? [];
   if (number === undefined || token === undefined) return null;
   const counted = expected === undefined ? null : Number(expected);
   const progress = { pages: Number(number) - 1, listed: Number(listed), expected: counted, unread: unread === '!' };

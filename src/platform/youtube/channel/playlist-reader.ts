@@ -54,7 +54,6 @@ interface Additions {
 }
 const NO_ADDITIONS: Additions = { shorts: null, dates: null };
 
-/** Uploads of a channel. */
 export interface ReadUploads extends Pick<ReadList, 'uploads' | 'next' | 'progress'> {
   /** Whether the list of Shorts was read or does not exist, so that asking for it again would add nothing. */
   settled: boolean;
@@ -191,7 +190,6 @@ export class PlaylistReader {
     return { kind: 'list', title, uploads, next, progress: withPage(after?.progress ?? NOTHING_LISTED, page) };
   }
 
-  /** The additions to a page that was read before. */
   private async additionsInTime(channelId: string, scope: RequestScope): Promise<Additions> {
     const add = (optionalScope: RequestScope) => this.additions(channelId, 1, optionalScope);
     const [, additions] = await withOptional(scope, () => Promise.resolve(), add, DESCRIPTION_MS);
@@ -207,7 +205,6 @@ export class PlaylistReader {
     return { shorts, dates };
   }
 
-  /** The list of Shorts, so far that it covers `count` uploads. */
   private async shorts(channelId: string, count: number, scope: RequestScope): Promise<ReadList> {
     const list = await this.read('shorts', listOf(channelId, 'UUSH'), count, scope);
     // A channel without the list may have Shorts all the same (reported in March 2025), so nothing follows for its uploads.
@@ -320,13 +317,11 @@ export class PlaylistReader {
   }
 }
 
-/** The list, if there is one; throws `PlaylistNotFoundError`. */
 function existing(playlistId: string, list: ReadList | NoList): ReadList {
   if (list.kind === 'list') return list;
   throw new PlaylistNotFoundError(list.state, new Error(`The playlist ${playlistId} is ${list.state}`));
 }
 
-/** The first uploads with kinds and dates. */
 function withAdditions(uploads: readonly Upload[], { shorts, dates }: Additions): DescribedUploads {
   const dated = uploads.map((upload) => ({
     ...upload,

@@ -10,10 +10,8 @@ import type { RequestScope } from './request-pipeline.js';
 import { RetryBudget } from './retry.js';
 import { type FailedResponse, isUnreached } from './upstream-response.js';
 
-/** Longest wait for a control. */
 const TIMEOUT_MS = 20_000;
 
-/** A control that was asked. */
 export interface Asked {
   /** The channel or video that is known to be served. */
   readonly subject: string;

@@ -11,7 +11,6 @@ export interface Attempted<T> {
   end: AttemptEnd;
 }
 
-/** A channel or video to read. */
 export interface Reading<T> {
   readonly use: EgressUse;
   readonly subject: string;

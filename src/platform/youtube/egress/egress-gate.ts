@@ -56,7 +56,6 @@ export class EgressGate implements Gate {
   readonly rates: ReadonlyMap<BudgetKind, SendingRate>;
   /** Whether an examination holds back what has not started. */
   held = false;
-  /** Called when a request has ended. */
   requestEnded: () => void = () => undefined;
   private window: number;
   /** The running requests that are the first of their attempt. */
@@ -79,7 +78,6 @@ export class EgressGate implements Gate {
     return this.pauseInForce !== null;
   }
 
-  /** The kind of request that is refused; null while none is. */
   get refusedKind(): BudgetKind | null {
     return this.pauseInForce?.kind ?? null;
   }
@@ -94,7 +92,6 @@ export class EgressGate implements Gate {
     return this.paused && this.pauseRemainingMs === 0;
   }
 
-  /** What operators see. */
   get state(): Omit<EgressUseState, 'use'> {
     const { waiting, running } = this.line;
     return {

@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Gauge, type Counter, type Registry } from 'prom-client';
+import { createCounter } from '../../../observability/metrics-registry.js';
 import { ATTEMPT_ENDS, EGRESS_USES } from './attempt.js';
 import type { Egress } from './egress.js';
 
@@ -10,7 +11,6 @@ interface ObservedEgress extends Pick<Egress, 'name' | 'gates'> {
 /** The value of each series, by the value of its second label; null for none. */
 type Values = readonly (readonly [label: string, value: number | null])[];
 
-/** Exports the state of the egresses. */
 export function exportEgressStates(registry: Registry, members: readonly ObservedEgress[]): void {
   const registers = [registry];
   new Gauge({
@@ -48,18 +48,15 @@ export function exportEgressStates(registry: Registry, members: readonly Observe
   );
 }
 
-/** A counter of the ends of attempts. Its series start at 0, because rate() misses an increment that starts a series. */
+/** A counter of the ends of attempts. */
 export function countAttempts(
   registry: Registry,
   members: readonly ObservedEgress[],
 ): Counter<'exit' | 'use' | 'finding'> {
-  const ends = new Counter({
-    name: 'ct_upstream_exit_findings_total',
-    help: 'How attempts (one per channel or video and egress) ended for their egress.',
-    labelNames: ['exit', 'use', 'finding'] as const,
-    registers: [registry],
-  });
-  for (const { name } of members)
-    for (const use of EGRESS_USES) for (const finding of ATTEMPT_ENDS) ends.inc({ exit: name, use, finding }, 0);
-  return ends;
+  return createCounter(
+    registry,
+    'ct_upstream_exit_findings_total',
+    'How attempts (one per channel or video and egress) ended for their egress.',
+    { exit: members.map(({ name }) => name), use: EGRESS_USES, finding: ATTEMPT_ENDS },
+  );
 }

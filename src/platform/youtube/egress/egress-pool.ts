@@ -37,7 +37,6 @@ export interface Control {
   ask(egress: Egress, kind: BudgetKind | null): Promise<ControlEnd>;
 }
 
-/** An egress to use for one attempt. */
 export interface TakenEgress {
   readonly egress: Egress;
   /** Whether another egress, or another session of this one, can be tried. */
@@ -54,11 +53,9 @@ class PoolMember {
   restsUntilMs: number | null = null;
   /** Sessions of a gateway that were refused in a row. */
   refusedSessions = 0;
-  /** The controls that run. */
   private readonly probing = new Set<EgressUse | 'rest'>();
   /** Undefined for a gateway, which opens a session for each attempt. */
   private readonly direct: Egress | undefined;
-  /** The open sessions. */
   private readonly sessions = new Set<Dispatcher>();
 
   constructor(
@@ -181,7 +178,6 @@ export class EgressPool implements EgressStates {
     this.ends = countAttempts(registry, this.members);
   }
 
-  /** The number of attempts at one channel or video. */
   get attemptsMax(): number {
     return this.members.some(({ isGateway }) => isGateway) ? SESSIONS_PER_TASK_MAX : EGRESSES_PER_TASK_MAX;
   }
@@ -229,7 +225,6 @@ export class EgressPool implements EgressStates {
     } else if (end === 'unreached' && this.members.length > 1) void member.check(control);
   }
 
-  /** What operators see of each egress. */
   states(): EgressState[] {
     return this.members.map(({ name, restsUntilMs, gates }) => ({
       name,
@@ -249,7 +244,6 @@ export class EgressPool implements EgressStates {
   }
 }
 
-/** The first of the members with the smallest value. */
 function minimumOf(members: readonly PoolMember[], valueOf: (member: PoolMember) => number): PoolMember | undefined {
   const values = members.map(valueOf);
   return members[values.indexOf(Math.min(...values))];

@@ -13,7 +13,6 @@ export interface Egress {
   readonly dispatcher: Dispatcher;
   /** When requests are sent. Sessions share those of their gateway. */
   readonly gates: Readonly<Record<EgressUse, EgressGate>>;
-  /** What is known of this address. */
   readonly examinations: Readonly<Record<EgressUse, Examination>>;
   /** The same for all sessions of a gateway; undefined for other egresses. */
   readonly gateway?: object;

@@ -52,7 +52,6 @@ export class Examination {
     if (holds) gate.requestEnded = () => this.changed();
   }
 
-  /** A request was served. */
   served(kind: BudgetKind, client: string, sentAtMs: number): void {
     this.doubted.delete(kind);
     for (const key of [budgetKey(kind, client), budgetKey(kind, null)])
@@ -80,7 +79,6 @@ export class Examination {
     return this.doubted.has(kind);
   }
 
-  /** Whether a client was served since then. */
   isServed({ kind, client, sinceMs }: Doubt): boolean {
     return (this.servedAtMs.get(budgetKey(kind, client)) ?? -Infinity) >= sinceMs;
   }

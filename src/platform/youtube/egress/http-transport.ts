@@ -9,7 +9,6 @@ const BODY_BYTES_MAX = 4 * 1024 * 1024;
 /** Declines consent in advance; without it a European address gets a consent page instead of a response. */
 const CONSENT_COOKIE = 'SOCS=CAE=';
 
-/** The encodings that are accepted. */
 const DECODERS = new Map([
   ['gzip', promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)],
   ['br', promisify<Buffer, { maxOutputLength: number }, Buffer>(brotliDecompress)],

@@ -17,15 +17,12 @@ export interface RequestScope {
   readonly egress: Egress;
   readonly attempt: Attempt;
   readonly context: ReadingContext;
-  /** The retries that all requests share. */
   readonly budget: RetryBudget;
-  /** Whether another egress can be tried. */
   readonly hasAlternative: boolean;
   /** The number of this attempt at the channel or video, from 1. */
   readonly attempts: number;
 }
 
-/** One request on its way to the platform. */
 export interface PendingRequest {
   /** Metric label: `player`, `uploads`, `captions`, … */
   readonly kind: string;

@@ -24,9 +24,7 @@ export interface Gate {
   paceMs(background: boolean, ahead: number): number;
   /** Why nothing is sent for an attempt now; null when requests are sent or wait. */
   refusal(request: QueuedRequest): NotSent | null;
-  /** An attempt sends a request. */
   begin(request: QueuedRequest): void;
-  /** A request has ended. */
   end(request: QueuedRequest): void;
 }
 
@@ -96,7 +94,6 @@ export class Line {
 interface Waiting {
   readonly request: QueuedRequest;
   readonly requester: Requester;
-  /** Whether it could not start at once. */
   hasWaited: boolean;
   background: boolean;
   readonly begun: boolean;
@@ -115,7 +112,6 @@ interface Waiting {
  */
 export class RequestQueue {
   private readonly lines: Line[] = [];
-  /** The calls that have begun to read their list. */
   private readonly begun = new WeakSet<object>();
   private runningCount = 0;
   private runningBackground = 0;
@@ -139,7 +135,6 @@ export class RequestQueue {
     return this.lines.reduce((total, line) => total + line.waiting, 0);
   }
 
-  /** @param videos of lists: where the videos that they name wait */
   open(gate: Gate, slots: EgressSlots, videos?: Line): Line {
     const line = new Line(gate, slots, videos);
     this.lines.push(line);

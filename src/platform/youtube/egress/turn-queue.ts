@@ -34,7 +34,6 @@ export class TurnQueue<T> {
     this.total -= 1;
   }
 
-  /** Removes and returns the item whose turn it is. */
   take(): T | undefined {
     for (const [organizationId, organization] of this.organizations)
       for (const [fairnessKey, items] of organization.calls)
@@ -47,7 +46,6 @@ export class TurnQueue<T> {
     return undefined;
   }
 
-  /** The items of an organization. */
   sizeOf(organizationId: string): number {
     return this.organizations.get(organizationId)?.size ?? 0;
   }
@@ -67,7 +65,6 @@ export class TurnQueue<T> {
     return Math.min(this.total, turnsBefore(turns, others));
   }
 
-  /** The items in the order in which they will be taken. */
   *inTurn(): Generator<T> {
     const copy = new TurnQueue<T>();
     for (const [organizationId, { calls }] of this.organizations)

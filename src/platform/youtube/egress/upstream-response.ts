@@ -29,7 +29,6 @@ export type FailedResponse =
   /** The response is not what was requested. */
   | { kind: 'unreadable'; expected: string };
 
-/** Why a request was not sent. */
 export type NotSent = Extract<FailedResponse, { kind: 'busy' | 'blocked' }>;
 
 export type Media = 'json' | 'xml' | 'html' | 'other' | 'empty';
@@ -103,7 +102,6 @@ export function withJson(response: UpstreamResponse): UpstreamResponse {
 /** Recorded responses have up to 40 levels. Parsing millions takes seconds of the event loop. */
 const NESTING_MAX = 200;
 
-/** Whether JSON has at most this many levels of objects and arrays. */
 function isNestedWithin(json: string, levelsMax: number): boolean {
   let levels = 0;
   let inString = false;

@@ -44,7 +44,6 @@ function surroundings(
   };
 }
 
-/** Every client that the service can send requests as. */
 const CLIENTS: Readonly<Record<YoutubeClient, ClientProfile>> = {
   // 1.02: youtubei.js 18.1.0, recorded in June 2026, still served in September 2026. 1.04 is known, but not recorded.
   VISIONOS: {
@@ -146,7 +145,6 @@ const CONTEXT = {
   request: { useSsl: true, internalExperimentFlags: [] },
 };
 
-/** A request that a client sends. */
 export interface InnertubeQuery {
   /** Metric label: `player`, `uploads`, … */
   kind: string;

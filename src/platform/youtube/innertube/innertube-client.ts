@@ -26,7 +26,6 @@ export interface Unparsable {
   incomplete?: boolean;
 }
 
-/** A parsed response. */
 export type ParsedResponse<T> = { kind: 'parsed'; value: T } | Unparsable | FailedResponse;
 
 /** Composes InnerTube requests, sends them through the pipeline and parses their responses. */

@@ -93,7 +93,6 @@ export class WebProofs {
     return poToken === null || signatureTimestamp === null ? null : { poToken, signatureTimestamp };
   }
 
-  /** Forgets the token of a video that the platform refused. */
   reject(videoId: string): void {
     this.tokens?.reject(videoId);
   }

@@ -18,6 +18,8 @@ const FINDINGS = {
   'address-refused': { code: 'upstream_blocked', about: 'address' },
   /** A bot check, a refused session, a 403, an empty response, a response about another video. */
   refused: { code: 'upstream_blocked', about: 'doubt' },
+  /** A filter on the network of the service refuses the video: another egress may serve it. */
+  'network-restricted': { code: 'upstream_blocked', about: 'doubt' },
   /** The text of the selected track was refused or empty although its URL requires no token. */
   'text-refused': { code: 'upstream_blocked', about: 'doubt' },
   /** The URL of the selected track requires a PO token, so it was not requested; or WEB was refused despite its token. */
@@ -34,9 +36,7 @@ const FINDINGS = {
   'client-retired': { code: 'upstream_failure', about: 'client' },
   /** Playable without captions on an app, while WEB may list more. */
   'no-captions': { code: 'transcript_unavailable', about: 'video' },
-  /** Not playable on this client. */
   unplayable: { code: 'video_unavailable', about: 'doubt' },
-  /** Unavailable according to this client. */
   unavailable: { code: 'video_unavailable', about: 'doubt' },
 } as const satisfies Record<string, { code: VideoFailureCode; about: Concern }>;
 
@@ -66,6 +66,7 @@ const NEXT_STEPS: Readonly<Record<PlayerProblem, NextStep>> = {
   'bot-check': { finding: 'refused' },
   'session-refused': { finding: 'refused' },
   'other-video': { finding: 'refused' },
+  'network-restricted': { finding: 'network-restricted' },
   'client-retired': { finding: 'client-retired' },
   unplayable: { finding: 'unplayable' },
   unavailable: { finding: 'unavailable' },
@@ -97,7 +98,6 @@ const APPS: Readonly<Record<YoutubeClient, 'headset' | 'android' | 'ios' | 'web'
   WEB: 'web',
 };
 
-/** Whether a finding says that the video is unavailable. */
 export function isUnavailability(kind: FindingKind): boolean {
   return kind === 'unplayable' || kind === 'unavailable';
 }

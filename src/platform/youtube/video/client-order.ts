@@ -5,16 +5,16 @@ import type { Egress } from '../egress/egress.js';
 import { report } from '../event-log.js';
 
 /**
- * How a client ended in one attempt at a video. `answered`: it brought the result. `refused`: the player or its texts were
- * refused. `retired`: the platform does not serve its version.
+ * How a client ended in one attempt at a video. `answered`: it brought the result. `failed`: the player or its texts were
+ * refused, unreadable or did not arrive. `retired`: the platform does not serve its version.
  */
 export interface ClientResult {
   client: YoutubeClient;
-  end: 'answered' | 'refused' | 'retired' | 'other';
+  end: 'answered' | 'failed' | 'retired' | 'other';
 }
 
 /** This many different videos in a row show what a client does; one alone can be the video's fault. */
-const REFUSED_IN_A_ROW = 2;
+const FAILED_IN_A_ROW = 2;
 const RETIRED_IN_A_ROW = 3;
 /** How long a client comes last: versions age over weeks, and blocks end. */
 const REST_MS = 3_600_000;
@@ -25,7 +25,6 @@ class ClientHealth {
   readonly videos = new Set<string>();
   /** It comes last until then; undefined when it does not rest. */
   restsUntilMs: number | undefined;
-  /** When it was served last; -Infinity for never. */
   servedAtMs = -Infinity;
 
   /** Counts a video that the client did not bring. Returns whether it begins to rest. */
@@ -56,7 +55,7 @@ class ClientHealth {
  * The order in which videos try the clients, learned from what the platform did with each: the configured order is a guess
  * that ages. A client comes last for an hour, and then one video an hour tries it in its place until it is served:
  *
- * - at an egress, when it is refused for two videos in a row that another client brings, or when its control is refused;
+ * - at an egress, when it fails for two videos in a row that another client brings, or when its control is refused;
  * - at every egress, when the platform does not serve its version for three videos in a row. While all are retired, each video
  *   asks one of them in turn.
  */
@@ -140,7 +139,7 @@ export class ClientOrder {
       if (end === 'retired' && this.versions.get(client)?.fail(videoId, RETIRED_IN_A_ROW, nowMs))
         report('warn', 'youtube_client_retired', { client });
       if (end === 'answered' && health?.succeed(nowMs)) report('log', 'youtube_client_back', { exit, client });
-      if (isAnswered && end === 'refused' && health?.fail(videoId, REFUSED_IN_A_ROW, nowMs))
+      if (isAnswered && end === 'failed' && health?.fail(videoId, FAILED_IN_A_ROW, nowMs))
         report('warn', 'youtube_client_rested', { exit, client });
     }
   }

@@ -8,7 +8,6 @@ import { type PlayerReading, readPlayer, readPublishDate, readReel } from './pla
 
 const SERVED_RECENTLY_MS = 60_000;
 
-/** A client in its turn. */
 export interface Candidate {
   client: YoutubeClient;
   /** What WEB sends in addition; null for the other clients. */

@@ -212,6 +212,8 @@ describe('a refusal', () => {
   const captcha = { playerCaptchaViewModel: { title: { content: 'Words' } } };
   const reload = 'The page needs to be reloaded.';
   const old = 'YouTube is no longer supported on this application or device.';
+  const restricted =
+    'This video is restricted. Please check the Google Workspace administrator and/or the network administrator restrictions.';
   const later = "This content isn't available, try again later.";
   const removed = 'The uploader removed it. This video has been removed by the uploader';
 
@@ -271,7 +273,9 @@ describe('a refusal', () => {
     ['unavailable', 'ERROR', 'Video unavailable', { errorScreen: { playerErrorMessageRenderer: button('Try again') } }],
     ['unplayable', 'UNPLAYABLE', 'Pay to watch', { errorScreen: { offerRenderer: { itemTitle: 'My private video' } } }],
     ['unplayable', 'UNPLAYABLE', 'Video unavailable', screen('This content isn’t available.')],
-    ['unplayable', 'UNPLAYABLE', 'Video unavailable', screen('Please check the network administrator restrictions.')],
+    ['network-restricted', 'UNPLAYABLE', 'Video unavailable', screen(restricted)],
+    ['network-restricted', 'ERROR', 'Video unavailable', screen(restricted), null],
+    ['network-restricted', 'UNPLAYABLE', 'This video is unavailable with Restricted Mode enabled.'],
     ['unavailable', 'ERROR', 'This video is no longer available.', {}, null],
     ['unavailable', 'ERROR', undefined, {}, null],
     ['unavailable', 'UNPLAYABLE', undefined, screen(removed)],
@@ -280,6 +284,22 @@ describe('a refusal', () => {
     ['upcoming', 'LIVE_STREAM_OFFLINE', 'Premieres in 3 hours'],
     ['upcoming', 'UNPLAYABLE', 'x', {}, { isUpcoming: true }],
     ['live', 'LIVE_STREAM_OFFLINE', 'This live event has ended.'],
+    ['live', 'UNPLAYABLE', 'This live event has ended.'],
+    ['live', 'ERROR', 'This live stream has ended.', {}, null],
+    ['live', 'UNPLAYABLE', 'We’re processing this video. Check back later.'],
+    ['live', 'ERROR', 'Video unavailable', screen('Processing video…'), null],
+    ['live', 'ERROR', 'This video is still being processed. Try again later.', {}, null],
+    ['live', 'LIVE_STREAM_OFFLINE', 'We are processing it'],
+    [
+      'unavailable',
+      'ERROR',
+      'This live event has ended.',
+      screen('This live stream recording is not available.'),
+      null,
+    ],
+    ['unavailable', 'UNPLAYABLE', 'This live event has ended. This video has been removed by the uploader'],
+    ['unplayable', 'UNPLAYABLE', 'Your rental has ended'],
+    ['unknown-status', 'ERROR', 'An error occurred while processing your request', {}, null],
     ['live', 'LIVE_STREAM_OFFLINE', 'We are getting it ready', {}, { isPostLiveDvr: true }],
     ['unplayable', 'UNPLAYABLE', 'This video is not available'],
     ['unplayable', 'UNPLAYABLE', 'This video is only available to Music Premium members'],
@@ -333,6 +353,14 @@ describe('a refusal', () => {
       reason: 'x',
       details: NO_DETAILS,
     });
+  });
+
+  it('is of a running stream only while it is live', () => {
+    const kindFor = (video: object) =>
+      refused({ status: 'UNPLAYABLE', reason: 'This live event has ended.' }, { lengthSeconds: '600', ...video })
+        .details;
+    expect(kindFor({ isLive: true })).toMatchObject({ kind: 'live', durationSeconds: null });
+    expect(kindFor({})).toMatchObject({ kind: 'video', durationSeconds: 600 });
   });
 
   it('reports every text of its screens once, without the labels of buttons', () => {

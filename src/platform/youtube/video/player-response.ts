@@ -22,13 +22,15 @@ export type PlayerProblem =
   | 'session-refused'
   /** The platform no longer serves this version of the client, or sends a video that tells to update it: not about the video. */
   | 'client-retired'
+  /** The network of the service restricts it, not the platform: it may be served elsewhere, or later. */
+  | 'network-restricted'
   /** The response is about another video, as some refusals are: try the next client, report a block. */
   | 'other-video'
   | 'age-restricted'
   | 'private'
   | 'members-only'
   | 'unavailable'
-  /** Running now, or ended so recently that its captions are not there yet. */
+  /** Running now, or still processed after its upload or its end, so that its captions are not there yet. */
   | 'live'
   | 'upcoming'
   /**
@@ -39,7 +41,6 @@ export type PlayerProblem =
   | 'unplayable'
   | 'unknown-status';
 
-/** The content of a player response. */
 export type PlayerReading =
   /** `tracks` is never empty; `details.captionTracks` lists the same. */
   | { kind: 'tracks'; details: VideoDetails; tracks: PlayerTrack[]; defaults: TrackDefaults }
@@ -58,7 +59,7 @@ export function readPlayer(response: unknown, videoId: string): PlayerReading {
   const status = asString(at(playability, 'status')) ?? '';
   const { texts, hasCaptcha } = readScreens(playability);
   const problem = (kind: PlayerProblem, details = readDetails(video)): PlayerReading => {
-    const isOpen = kind === 'upcoming' || (kind === 'live' && !isJustEnded(video));
+    const isOpen = kind === 'upcoming' || (kind === 'live' && at(video, 'isLive') === true);
     const reason = texts.slice(0, REASON_LENGTH_MAX);
     return { kind, status, reason, details: isOpen ? { ...details, kind, durationSeconds: null } : details };
   };
@@ -191,8 +192,11 @@ const AGE = /inappropriate for some users|(?:confirm|verify) your age|age.restri
 // members-only content …". Music Premium members are not members of a channel.
 const MEMBERS = /channel's members|members.only|join this channel/;
 const ANNOUNCED = /\b(?:live event|live stream|premiere) will begin|\bpremieres in\b|\bwill begin (?:in|shortly)/;
-// Offline until its recording is available, which gets its captions later.
-const ENDED = /\bhas ended\b|\bprocessing\b/;
+// "We're processing this video. Check back later.", "This live event has ended.": the platform gives it its captions later.
+const PROCESSED =
+  /(?:live|event|stream|broadcast|premiere) has ended\b|^processing\b|processing (?:this |the |your )?video|(?:we're|we are|is|still|being) process(?:ing|ed)\b|check back later/m;
+// A filter on the way to the platform: "… the Google Workspace administrator and/or the network administrator restrictions".
+const NETWORK = /\badministrators?\b|\brestricted mode\b/;
 const REMOVED = /removed by|has been removed|been terminated|no longer available|recording is not available/;
 const FAILED = /try again|something went wrong|an error occurred|unknown error/;
 
@@ -206,9 +210,10 @@ function readPlayabilityProblem(status: string, words: string, playability: unkn
   if (at(video, 'isPrivate') === true || PRIVATE.test(words)) return 'private';
   if (MEMBERS.test(words)) return 'members-only';
   if (AGE.test(words)) return 'age-restricted';
+  if (NETWORK.test(words)) return 'network-restricted';
   if (REMOVED.test(words)) return 'unavailable';
-  if (isJustEnded(video)) return 'live';
-  if (status === 'LIVE_STREAM_OFFLINE') return ENDED.test(words) || at(video, 'isLive') === true ? 'live' : 'upcoming';
+  if (isJustEnded(video) || PROCESSED.test(words)) return 'live';
+  if (status === 'LIVE_STREAM_OFFLINE') return at(video, 'isLive') === true ? 'live' : 'upcoming';
   if (at(video, 'isUpcoming') === true || ANNOUNCED.test(words)) return 'upcoming';
   if (at(video, 'isLive') === true) return 'live';
   // Without video details the platform requires this caller to sign in (recorded); with them the reason is unknown.

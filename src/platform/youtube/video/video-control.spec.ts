@@ -134,6 +134,45 @@ describe('the control that settles a doubt', () => {
     expect(gate.pauseRemainingMs).toBeGreaterThan(55_000);
   });
 
+  it('is followed by one with a client that was not refused, after which those that were rest', async () => {
+    const { settle, probe, asked, order, egress, gate } = newControlOf({
+      player: (client) => (['VISIONOS', 'ANDROID', 'ANDROID_REEL'].includes(client) ? ERROR : undefined),
+    });
+    for (const client of ['IOS', 'ANDROID_REEL']) egress.examinations.video.doubt('player', VIDEO, client);
+    expect(await settle('VISIONOS')).toBe('address-refused');
+    expect(await probe()).toBe('served');
+    gate.resume();
+    expect(asked).toEqual([`VISIONOS ${FIRST}`, `ANDROID ${SECOND}`, `IOS ${FIRST}`]);
+    expect(order.candidates(egress)).toEqual(['IOS', 'ANDROID_REEL', 'ANDROID_VR', 'VISIONOS', 'ANDROID']);
+  });
+
+  it('is followed by one with each client in turn while all are refused, none of which rests before one is served', async () => {
+    const refused = new Set<YoutubeClient>(['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR']);
+    const { settle, probe, asked, order, egress } = newControlOf({
+      player: (client) => (refused.has(client) ? ERROR : undefined),
+    });
+    await settle('VISIONOS');
+    for (let times = 0; times < 5; times += 1) expect(await probe()).toBe('refused');
+    expect(new Set(asked.map((request) => request.split(' ')[0]))).toEqual(refused);
+    expect(order.controls(egress)).toEqual([...refused]);
+    refused.clear();
+    expect(await probe()).toBe('served');
+    expect(order.candidates(egress).at(0)).toBe(asked.at(-1)?.split(' ')[0]);
+  });
+
+  it('lets no client rest that was refused in a pause for certain, or whose text is not what is asked for', async () => {
+    let isRefused = true;
+    const { probe, settle, order, egress } = newControlOf({ player: () => (isRefused ? ERROR : undefined) });
+    const before = order.controls(egress);
+    expect(await probe()).toBe('refused');
+    isRefused = false;
+    expect([await probe(), order.controls(egress)]).toEqual(['served', before]);
+    isRefused = true;
+    expect(await settle('VISIONOS')).toBe('address-refused');
+    isRefused = false;
+    expect([await probe(null), order.controls(egress)]).toEqual(['served', before]);
+  });
+
   it('asks one client of each other app, the undoubted first, until one is served or refused', async () => {
     const retired = new Failed({ kind: 'http-error', status: 400, media: 'json' });
     const { settle, asked, order, egress } = newControlOf({

@@ -33,6 +33,8 @@ export class VideoControl {
   private readonly served = new Map<string, readonly string[]>();
   /** Controls that were asked at the end of pauses, by the name of the egress, so that each asks with another client. */
   private readonly probes = new Map<string, number>();
+  /** The clients whose controls were refused since an experiment paused an egress, by its name. */
+  private readonly refused = new Map<string, Set<YoutubeClient>>();
 
   constructor(
     private readonly innertube: InnertubeClient,
@@ -62,16 +64,24 @@ export class VideoControl {
 
   /** At the end of a pause, or to find out whether an egress is reached: one control, each time with another client. */
   async probe(egress: Egress, kind: BudgetKind | null): Promise<ControlEnd> {
-    const clients = this.order.controls(egress);
+    const refused = this.refused.get(egress.name) ?? new Set();
+    const all = this.order.controls(egress);
+    const untried = all.filter((each) => !refused.has(each));
     const probes = this.probes.get(egress.name) ?? 0;
     this.probes.set(egress.name, probes + 1);
-    const client = clients[probes % clients.length];
+    const client = untried[probes % untried.length] ?? all[probes % all.length];
     // Only WEB is configured, which needs a token: the next video finds out, or the pause would never end.
     if (!client) return 'served';
-    return (await this.ask(egress, client, kind ?? 'player', '', probes)).end;
+    const { end } = await this.ask(egress, client, kind ?? 'player', '', probes);
+    if (end !== 'served' || kind === null) return end;
+    // The clients were refused, and perhaps never the address: the next videos begin with the one that is served.
+    for (const each of refused) if (each !== client) this.order.rest(egress, each);
+    this.refused.delete(egress.name);
+    return end;
   }
 
   private async experiment(egress: Egress, kind: BudgetKind, client: YoutubeClient, videoId: string): Promise<Finding> {
+    this.refused.set(egress.name, new Set());
     const first = await this.ask(egress, client, kind, videoId, 0);
     const isDoubted = (each: YoutubeClient) => egress.examinations.video.isClientDoubted(kind, each);
     const others = otherApps(client, this.order.controls(egress), isDoubted);
@@ -86,11 +96,13 @@ export class VideoControl {
     }
     const controls = second ? [first, second] : [first];
     const experiment = { use: 'video', kind, client, subject: videoId, finding, controls } as const;
-    return concludeExperiment(egress, experiment, this.metrics);
+    concludeExperiment(egress, experiment, this.metrics);
+    if (!egress.gates.video.paused) this.refused.delete(egress.name);
+    return finding;
   }
 
   /** Reads a control through an egress as a client. @param position among the videos that are known to be served */
-  private ask(
+  private async ask(
     egress: Egress,
     client: YoutubeClient,
     kind: BudgetKind,
@@ -100,7 +112,9 @@ export class VideoControl {
     const served = [egress.name, ''].flatMap((name) => this.served.get(`${client} ${name}`) ?? []);
     const videos = [...new Set([...served, ...CONTROL_VIDEOS])].filter((videoId) => videoId !== doubtedId);
     const videoId = videos[position % videos.length] ?? '';
-    return askControl(egress, videoId, (scope) => this.read(scope, client, videoId, kind));
+    const asked = await askControl(egress, videoId, (scope) => this.read(scope, client, videoId, kind));
+    if (asked.end === 'refused') this.refused.get(egress.name)?.add(client);
+    return asked;
   }
 
   private async read(scope: RequestScope, client: YoutubeClient, videoId: string, kind: BudgetKind) {

@@ -21,6 +21,13 @@ const BOT_CHECK = { playabilityStatus: { status: 'LOGIN_REQUIRED', reason: 'Sign
 const FORBIDDEN = new Failed({ kind: 'blocked', reason: 'forbidden', retryAfterSeconds: null });
 const BROKEN = new Failed({ kind: 'http-error', status: 500, media: 'json' });
 
+const RESTRICTED = {
+  playabilityStatus: {
+    status: 'ERROR',
+    reason: 'This video is restricted. Please check the network administrator restrictions.',
+  },
+};
+
 /** What all or some of the clients answer about the video, and about no other. */
 const about =
   (answer: unknown, ...clients: YoutubeClient[]) =>
@@ -186,6 +193,23 @@ describe('a video that is refused', () => {
     expect(reader.remembered(VIDEO, [])).toBeUndefined();
   });
 
+  it('by the network is blocked, asked for again, and affects nobody else', async () => {
+    const { attempt, reader, read, gate, platform } = reading({ player: about(RESTRICTED) });
+    const { result, end } = await attempt();
+    // Another egress may not be restricted.
+    expect([result, end]).toMatchObject([{ failure: { code: 'upstream_blocked' } }, 'refused']);
+    expect([gate.paused, gate.held, reader.remembered(VIDEO, [])]).toEqual([false, false, undefined]);
+    expect(await read(OTHER)).toMatchObject({ ok: true });
+    platform.player = () => undefined;
+    expect(await read()).toMatchObject({ ok: true });
+  });
+
+  it('by the network like every other one shows a refused address', async () => {
+    const { attempt, asked, gate } = reading({ player: () => RESTRICTED });
+    expect(await attempt()).toMatchObject({ end: 'refused', result: { failure: { code: 'upstream_blocked' } } });
+    expect([asked.length, gate.refusedKind]).toEqual([4, 'player']);
+  });
+
   it('is remembered for a status that is unknown to all clients', async () => {
     const { read, reader } = reading({ player: about({ playabilityStatus: { status: 'NEW_STATUS' } }) });
     expect(await read()).toMatchObject({ failure: { code: 'upstream_failure' } });
@@ -302,6 +326,33 @@ describe('a fact about a video', () => {
     const { read, asked } = reading({ player: about(WITHOUT_CAPTIONS) }, { PO_TOKEN_URL: 'http://127.0.0.1:4416' });
     expect(await read()).toMatchObject({ failure: { code: 'transcript_unavailable' }, confirmed: false });
     expect(asked).toEqual([`VISIONOS ${VIDEO}`]);
+  });
+});
+
+describe('a client that fails for every video which another one brings', () => {
+  it.each<[string, unknown]>([
+    ['no response in time', new Failed({ kind: 'timeout' })],
+    ['a broken connection', new Failed({ kind: 'network', cause: new Error('reset') })],
+    ['a 500', BROKEN],
+    ['an unreadable response', new Failed({ kind: 'unreadable', expected: 'whole JSON' })],
+    ['an unknown status', { playabilityStatus: { status: 'NEW_STATUS' } }],
+    ['a restriction', RESTRICTED],
+  ])('with %s is asked last after two of them', async (_, answer) => {
+    const { read, asked } = reading({ player: (client) => (client === 'VISIONOS' ? answer : undefined) });
+    for (const videoId of [VIDEO, OTHER]) {
+      expect(await read(videoId)).toMatchObject({ ok: true });
+      expect(asked[0]).toBe(`VISIONOS ${videoId}`);
+    }
+    expect(await read('ccccccccccc')).toMatchObject({ ok: true });
+    expect(asked).toEqual(['ANDROID ccccccccccc']);
+  });
+
+  it('is not one whose word may be about the video', async () => {
+    const { read, asked } = reading({ player: (client) => (client === 'VISIONOS' ? UNPLAYABLE : undefined) });
+    for (const videoId of [VIDEO, OTHER, 'ccccccccccc']) {
+      expect(await read(videoId)).toMatchObject({ ok: true });
+      expect(asked[0]).toBe(`VISIONOS ${videoId}`);
+    }
   });
 });
 

@@ -75,7 +75,6 @@ export class VideoReader {
     private readonly metrics: UpstreamMetrics,
   ) {}
 
-  /** What is remembered of a video that the platform refuses while it serves others. */
   remembered(videoId: string, languages: readonly string[]): VideoOutcome | undefined {
     return this.refused.get(refusedKey(videoId, languages));
   }
@@ -214,10 +213,10 @@ export class VideoReader {
     if (video.doubt && !video.settled && !video.isOfAddress && !isSession) await this.settle(video, null);
     const concluded = video.conclude();
     const { result, end } = concluded;
-    if (video.isRefusedItself && end === 'answered') {
+    if (video.isRefusedItself) {
       const { videoId, languages, scope } = video;
       report('log', 'youtube_video_refused', { exit: scope.egress.name, videoId, code: result.failure.code });
-      this.refused.set(refusedKey(videoId, languages), result);
+      if (end === 'answered') this.refused.set(refusedKey(videoId, languages), result);
     }
     return concluded;
   }
@@ -318,7 +317,7 @@ class VideoReading {
   get isRefusedItself(): boolean {
     const code = concludeFailure(this.findings);
     const isDoubted = code === 'upstream_failure' && this.findings.every(({ kind }) => isDoubt(kind));
-    return this.settled && (code === 'upstream_blocked' || isDoubted);
+    return this.settled && !this.isOfAddress && (code === 'upstream_blocked' || isDoubted);
   }
 
   /** Whether further clients would end alike, or another egress is better. */
@@ -370,7 +369,7 @@ class VideoReading {
   }
 
   private get end(): AttemptEnd {
-    if (this.isOfAddress || this.isRefused) return 'refused';
+    if (this.isOfAddress || this.isRefused || this.has((kind) => kind === 'network-restricted')) return 'refused';
     if (this.has((kind) => kind === 'busy')) return 'busy';
     return !this.settled && this.has(isOfEgress) ? 'unreached' : 'answered';
   }
@@ -387,7 +386,9 @@ function refusedKey(videoId: string, languages: readonly string[]): string {
 /** How a client that did not answer ended. */
 function endOf(found: readonly FindingKind[]): ClientResult['end'] {
   if (found.includes('client-retired')) return 'retired';
-  return found.includes('refused') || found.includes('text-refused') ? 'refused' : 'other';
+  const isFailed = (kind: FindingKind) =>
+    kind === 'failure' || isOfEgress(kind) || (isDoubt(kind) && !isUnavailability(kind));
+  return found.some(isFailed) ? 'failed' : 'other';
 }
 
 /** Identifies a track across clients, whose URLs for it differ. */

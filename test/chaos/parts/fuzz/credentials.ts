@@ -33,7 +33,9 @@ export async function makeCredentials(service: Service, database: Database, url:
     (await service.admin('POST', `/organizations/${pro.id}/keys`, {})) as { id: string; key: string };
   const [revoked, expired, old] = [await issue(), await issue(), await issue()];
   await service.admin('DELETE', `/keys/${revoked.id}`);
-  await database.query(url, `UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`, [expired.id]);
+  await database.query(url, `UPDATE api_keys SET expires_at = clock_now() - interval '1 second' WHERE id = $1`, [
+    expired.id,
+  ]);
   const { key: renewed } = (await service.admin('POST', `/keys/${old.id}/rotate`, {})) as { key: string };
   const unknown = generateKey();
   const mistyped = `${pro.key.slice(0, -1)}${pro.key.endsWith('a') ? 'b' : 'a'}`;

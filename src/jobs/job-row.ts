@@ -1,0 +1,138 @@
+import { Logger } from '@nestjs/common';
+import { fromJson } from '../transcripts/cache/keyed-codec.js';
+import { channelSchema } from '../transcripts/sources/channel-uploads.js';
+import { playlistSchema } from '../transcripts/sources/playlist-source.js';
+import type { JobDto } from './dto/job.dto.js';
+import type { SubscriptionDto } from './dto/subscription.dto.js';
+import { requestSchema } from './job-request.js';
+import { isTransition, type Cause, type JobState } from './job-states.js';
+import { checkAgainSeconds, type JobReason } from './job.js';
+import { SECONDS_PER_MINUTE, subscriptionRequestSchema, type SubscriptionReason } from './subscription.js';
+
+/** A row of `jobs`, an archive job or a subscription, with the time until its next slice. */
+export interface JobRow<Reason = JobReason> {
+  id: string;
+  organization_id: string;
+  key_id: string;
+  /** JSON. */
+  request: string;
+  state: JobState;
+  reason: Reason | null;
+  /** JSON. */
+  channel: string | null;
+  /** JSON. */
+  playlist: string | null;
+  continuation: string | null;
+  total: number;
+  succeeded: number;
+  failed: number;
+  cached: number;
+  fetched: number;
+  setbacks: number;
+  /** Null for an archive job. */
+  check_seconds: number | null;
+  /** Results of a subscription up to this one were removed. */
+  expired_sequence: number;
+  last_position: number;
+  seen_position: number | null;
+  seen_at: Date | null;
+  sees_all: boolean;
+  created_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+  expires_at: Date | null;
+  /** Null when the next slice has no time; 0 while a slice is running. */
+  due_in_seconds: number | null;
+}
+
+export interface SubscriptionRow extends JobRow<SubscriptionReason> {
+  check_seconds: number;
+  checked_at: Date | null;
+  next_check_at: Date;
+}
+
+/** The columns of a `JobRow`, of the row that the expression names. */
+export function columnsOf(job: string): string {
+  return `${job}.*, CASE WHEN ${job}.claimed_until > clock_now() THEN 0 WHEN ${job}.next_run_at IS NOT NULL
+    THEN greatest(0, extract(epoch FROM ${job}.next_run_at - clock_now()))::double precision END AS due_in_seconds`;
+}
+
+/** A job or a subscription after a function changed it, and its state before. */
+export type Changed<Row = JobRow> = Row & { old_state: JobState };
+
+/** The columns of a `Changed` row, of the result of a function. */
+export const CHANGED = `result.old_state, ${columnsOf('(result.job)')}`;
+
+export interface ChangedJob {
+  job: JobDto;
+  organizationId: string;
+}
+
+const logger = new Logger('Jobs');
+
+/** Logs the change of a job's state. @returns the changed job */
+export function logChange(by: Cause, row: Changed): ChangedJob {
+  logStateChange(by, row);
+  return { job: toJob(row), organizationId: row.organization_id };
+}
+
+/** Logs the change of the state of a job or a subscription, as an error when it should not happen. */
+export function logStateChange(by: Cause, row: Changed<JobRow<string>>): void {
+  const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
+  const isSubscription = row.check_seconds !== null;
+  const level = isTransition(by, from, to, isSubscription) ? 'log' : 'error';
+  const facts = isSubscription
+    ? { event: 'subscription_state_changed', subscriptionId: id }
+    : { event: 'job_state_changed', jobId: id };
+  if (from !== to) logger[level]({ ...facts, organizationId, by, from, to, reason });
+}
+
+/** The archive job of a row. @throws Error when its request cannot be read */
+export function toJob(row: JobRow): JobDto {
+  const { id, state, reason } = row;
+  const request = fromJson(Buffer.from(row.request), requestSchema);
+  if (!request) throw new Error(`The request of the job ${id} cannot be read.`);
+  const { channel, summary, createdAt } = commonFields(row);
+  return {
+    id,
+    state,
+    reason,
+    channel,
+    playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), playlistSchema)) || null,
+    request,
+    summary,
+    createdAt,
+    startedAt: row.started_at?.toISOString() ?? null,
+    finishedAt: row.finished_at?.toISOString() ?? null,
+    expiresAt: row.expires_at?.toISOString() ?? null,
+    checkAgainSeconds: checkAgainSeconds(state, row.due_in_seconds),
+  };
+}
+
+/** The subscription of a row. @throws Error when its request cannot be read */
+export function toSubscription(row: SubscriptionRow): SubscriptionDto {
+  const { id, reason } = row;
+  const request = fromJson(Buffer.from(row.request), subscriptionRequestSchema);
+  if (!request) throw new Error(`The request of the subscription ${id} cannot be read.`);
+  const { channel, summary, createdAt } = commonFields(row);
+  const isChecked = reason !== 'paused_by_caller' && reason !== 'plan_changed';
+  return {
+    id,
+    state: row.state === 'running' ? 'active' : 'paused',
+    reason,
+    channel,
+    request: { ...request, checkMinutes: row.check_seconds / SECONDS_PER_MINUTE },
+    summary,
+    createdAt,
+    checkedAt: row.checked_at?.toISOString() ?? null,
+    nextCheckAt: isChecked ? row.next_check_at.toISOString() : null,
+  };
+}
+
+function commonFields({ channel, total, succeeded, failed, cached, fetched, created_at }: JobRow<string>) {
+  return {
+    channel: (channel !== null && fromJson(Buffer.from(channel), channelSchema)) || null,
+    summary: { total, succeeded, failed, cached, fetched, pending: total - succeeded - failed },
+    createdAt: created_at.toISOString(),
+  };
+}
