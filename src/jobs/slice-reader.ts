@@ -6,6 +6,7 @@ import { QuotaService } from '../quota/quota.service.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import type { Call } from '../transcripts/call.js';
 import { GzipMember } from '../transcripts/cache/gzip-member.js';
+import { isPublishedSince, statedAgeSecondsMin } from '../transcripts/cache/lifetimes.js';
 import { entryJson } from '../transcripts/formats/json.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { playlistId } from '../transcripts/sources/playlist-source.js';
@@ -81,7 +82,15 @@ export class SliceReader {
    */
   async page({ job, continuation }: ClaimedSlice, call: Call): Promise<ListedPage> {
     const page = await this.listedPage(job, continuation ?? undefined, call);
-    return { ...page, ...requestedPart(page, job.request) };
+    const part = requestedPart(page, job.request);
+    if (job.channel === null || job.summary.total === 0) return { ...page, ...part };
+    // What is newer than what was listed first was published since then.
+    const startedAtMs = Date.parse(job.startedAt ?? '');
+    const listed = await this.store.firstUploads(job.id);
+    const ages = listed.flatMap((upload) => statedAgeSecondsMin(upload, startedAtMs) ?? []);
+    const sinceMs = startedAtMs - (ages.length > 0 ? Math.min(...ages) : 0) * 1000;
+    const uploads = part.uploads.filter((upload) => !isPublishedSince(upload, sinceMs, Date.now()));
+    return { ...page, ...part, uploads };
   }
 
   private async listedPage(job: JobDto, continuation: string | undefined, call: Call): Promise<ListedPage> {

@@ -99,6 +99,15 @@ export class SliceRepository {
     });
   }
 
+  /** The first uploads of the list of a job, as they were listed. */
+  async firstUploads(jobId: string): Promise<Upload[]> {
+    const rows = await this.database.query<{ upload: string }[]>(
+      'SELECT upload FROM job_videos WHERE job_id = $1 ORDER BY position LIMIT 100',
+      [jobId],
+    );
+    return rows.flatMap(({ upload }) => fromJson(Buffer.from(upload), uploadSchema) ?? []);
+  }
+
   /**
    * Adds a page of the uploads to the job, without those that it has, and ends the slice.
    *

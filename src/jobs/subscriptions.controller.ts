@@ -166,8 +166,8 @@ export class SubscriptionsController {
     summary: 'Check a channel now',
     description:
       `Reads the list of the channel's uploads now, and tries the pending ones again, at most every ${CHECK_REQUEST_SECONDS} seconds, on every plan. ` +
-      'The check has ended when `nextCheckAt` lies in the future again: `checkedAt` has changed when it has read the list, else `reason` can ' +
-      'say what holds it up.',
+      'The check has ended when `nextCheckAt` is later than in this response and lies in the future: `checkedAt` has changed when it has ' +
+      'read the list, else `reason` can say what holds it up.',
   })
   @ApiResult(HttpStatus.ACCEPTED, SubscriptionDto, 'The subscription, which is checked soon.', SUBSCRIPTION_EXAMPLE)
   @ApiErrors(

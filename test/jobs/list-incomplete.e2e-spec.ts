@@ -111,6 +111,35 @@ describe('a job whose list ends before the number of videos that it states', () 
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { total: 230 } });
   });
 
+  it.each([2, 100])('misses nothing when the %d videos that were listed are in the list no more', async (count) => {
+    const run = await steps.job('@fogsignalradio');
+    steps.service.fakeYoutube.set({ listEndsAt: count });
+    await steps.finish();
+    expect(await run.get()).toMatchObject({ ...PAUSED, summary: { total: count } });
+    steps.service.fakeYoutube.changeVideos({ videoIds: ALL.slice(0, count), as: 'private' });
+    steps.service.fakeYoutube.set({ listEndsAt: null });
+    await run.resume();
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { total: 230 } });
+    expect(await run.videoIds()).toEqual(ALL);
+  });
+
+  it.each([
+    { listed: 100, published: 130, limit: null },
+    { listed: 2, published: 130, limit: 40 },
+  ])('leaves out what was published since it was listed: %j', async ({ listed, published, limit }) => {
+    const run = await steps.job('@fogsignalradio', { limit });
+    steps.service.fakeYoutube.set({ listEndsAt: listed });
+    await steps.finish();
+    expect(await run.get()).toMatchObject(PAUSED);
+    steps.service.fakeYoutube.publish({ channel: '@fogsignalradio', count: published });
+    steps.service.fakeYoutube.set({ listEndsAt: null });
+    await run.resume();
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed' });
+    expect(await run.videoIds()).toEqual(ALL.slice(0, limit ?? ALL.length));
+  });
+
   it('is canceled by its next slice, at once, when its organization is deleted', async () => {
     const run = await steps.job('@fogsignalradio');
     steps.service.fakeYoutube.set({ listEndsAt: 100 });

@@ -81,20 +81,16 @@ describe('an archive job', () => {
     const { service } = steps;
     const run = await steps.job('@130-videos-no-2');
     await steps.steps(1);
-    // The newest two are as if they had been uploaded after the first page was read.
-    await service.query(`DELETE FROM job_videos WHERE job_id = '${run.id}' AND position <= 2`);
-    await service.query(`UPDATE job_videos SET position = position + 1000 WHERE job_id = '${run.id}'`);
-    await service.query(`UPDATE job_videos SET position = position - 1002 WHERE job_id = '${run.id}'`);
-    await service.query(`UPDATE jobs SET continuation = 'refused', total = total - 2,
-      last_position = last_position - 2 WHERE id = '${run.id}'`);
+    service.fakeYoutube.publish({ channel: '@130-videos-no-2', count: 2 });
+    await service.query(`UPDATE jobs SET continuation = 'refused' WHERE id = '${run.id}'`);
     await steps.steps(1);
-    expect(await run.get()).toMatchObject({ state: 'listing', summary: { total: 98 } });
+    expect(await run.get()).toMatchObject({ state: 'listing', summary: { total: 100 } });
     expect(await steps.step()).toBe(false);
     await steps.pass(30);
     await steps.finish();
-    expect((await run.verify()).summary).toMatchObject({ total: 128, succeeded: 128, pending: 0 });
+    expect((await run.verify()).summary).toMatchObject({ total: 130, succeeded: 130, pending: 0 });
     const videos = (await run.entries()).map(({ entry }) => entry.metadata.title);
-    expect([videos[0], videos.at(-1)]).toEqual(['Generated talk 128 of 130', 'Generated talk 1 of 130']);
+    expect([videos[0], videos.at(-1)]).toEqual(['Generated talk 130 of 130', 'Generated talk 1 of 130']);
   });
 });
 

@@ -260,19 +260,46 @@ describe('a check', () => {
     }
   });
 
-  it('that is asked for, or due to a pause that ends, in the middle of a walk reads the newest uploads', async () => {
+  it.each([false, true])(
+    'that is asked for, or due to a pause that ends, in the middle of a walk reads the newest uploads (failed: %s)',
+    async (fails) => {
+      const run = await followed('@tidewater');
+      const later: string[] = [];
+      for (const goOn of [() => run.dueNow(), () => run.change('paused').then(() => run.change('running'))]) {
+        later.push(...youtube().publish({ channel: '@tidewater', count: 150 }));
+        await run.dueNow();
+        await steps.steps(1);
+        later.push(...youtube().publish({ channel: '@tidewater' }));
+        await steps.pass(1);
+        // A page that fails meanwhile delays what is left of the walk, and not the check.
+        if (fails) {
+          youtube().setFaults({ kind: '500', match: { kind: 'browse' } });
+          await steps.steps(1);
+          youtube().setFaults();
+          await steps.pass(1);
+        }
+        await goOn();
+        await steps.finish();
+        expect([...(await run.feedIds())].sort()).toEqual([...later].sort());
+      }
+    },
+  );
+});
+
+describe('checks that are asked for all the time', () => {
+  it('let a walk of several pages end, and the videos have their turn', async () => {
     const run = await followed('@tidewater');
-    const later: string[] = [];
-    for (const goOn of [() => run.dueNow(), () => run.change('paused').then(() => run.change('running'))]) {
-      later.push(...youtube().publish({ channel: '@tidewater', count: 150 }));
-      await run.dueNow();
-      await steps.steps(1);
-      later.push(...youtube().publish({ channel: '@tidewater' }));
+    const published = youtube().publish({ channel: '@tidewater', count: 350 });
+    await run.dueNow();
+    // At least as often as every page, and less often than a page without new uploads.
+    for (let slices = 0; slices < 24; slices++) {
+      const slice = await steps.claimed();
       await steps.pass(1);
-      await goOn();
-      await steps.finish();
-      expect([...(await run.feedIds())].sort()).toEqual([...later].sort());
+      if (slice.kind === 'check' && slices % 2 === 0) await run.dueNow();
+      await steps.run(slice);
     }
+    expect(await run.row()).toMatchObject({ total: published.length, reason: null });
+    expect((await run.feedIds()).length).toBeGreaterThan(0);
   });
 });
 
@@ -303,6 +330,9 @@ describe('a channel that cannot be read', () => {
     expect(await run.events()).toMatchObject([
       { type: 'subscription.paused', data: { subscriptionId: run.id, reason: 'channel_not_found' } },
     ]);
+    youtube().changeChannel({ channel: '@tidewater', handle: '@nobody-at-all' });
+    await check(run);
+    expect(await run.row()).toMatchObject({ state: 'running', reason: null, is_checked: true });
   });
 
   it('is tried again for three days, then daily, and goes on with what was missed', async () => {

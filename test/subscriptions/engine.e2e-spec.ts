@@ -105,6 +105,19 @@ describe('the caller of a subscription', () => {
     expect(await run.row()).toMatchObject({ pending: 1, failed: 0 });
   });
 
+  it('does not prolong the waiting for a video by regular checks', async () => {
+    const run = await followed();
+    const [video = ''] = publish();
+    steps.service.fakeYoutube.setFaults({ kind: '500', match: { videoId: video } });
+    let hours = 0;
+    for (; hours < 120 && (await run.row())['failed'] === 0; hours++) {
+      await check(run);
+      await steps.pass(3_600);
+    }
+    expect(await run.row()).toMatchObject({ pending: 0, failed: 1 });
+    expect(hours).toBeGreaterThan(72);
+  });
+
   it('has a stream asked for again that was live when it was listed', async () => {
     const run = await followed();
     steps.service.fakeYoutube.publish({ channel: '@tidewater', as: 'live' });

@@ -329,7 +329,7 @@ export interface paths {
         put?: never;
         /**
          * Check a channel now
-         * @description Reads the list of the channel's uploads now, and tries the pending ones again, at most every 10 seconds, on every plan. The check has ended when `nextCheckAt` lies in the future again: `checkedAt` has changed when it has read the list, else `reason` can say what holds it up.
+         * @description Reads the list of the channel's uploads now, and tries the pending ones again, at most every 10 seconds, on every plan. The check has ended when `nextCheckAt` is later than in this response and lies in the future: `checkedAt` has changed when it has read the list, else `reason` can say what holds it up.
          */
         post: operations["checkSubscription"];
         delete?: never;

@@ -44,13 +44,11 @@ BEGIN
 END $$;
 
 -- Adds a page of the uploads. A list that ends incomplete is read again from its first page after list_retry_seconds; null
--- for every other page. A job that reads its list again from the first page already has its videos: what is listed
--- above the first of them was uploaded meanwhile and does not belong to the job.
+-- for every other page.
 CREATE OR REPLACE FUNCTION job_commit_page(p_job_id text, p_claim uuid, p_page json)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_page record;
-  v_above bigint := 0;
   v_added integer;
 BEGIN
   SELECT * INTO v_page FROM json_to_record(p_page) AS page (
@@ -60,15 +58,10 @@ BEGIN
     RETURN;
   END IF;
   old_state := job.state;
-  IF job.continuation IS NULL AND job.total > 0 THEN
-    SELECT coalesce(min(place) - 1, json_array_length(v_page.uploads)) INTO v_above
-      FROM json_array_elements(v_page.uploads) WITH ORDINALITY AS listed (item, place)
-      JOIN job_videos known ON known.job_id = p_job_id AND known.video_id = listed.item->>'video_id';
-  END IF;
   INSERT INTO job_videos (job_id, position, video_id, upload)
     SELECT p_job_id, job.last_position + row_number() OVER (ORDER BY place), listed.item->>'video_id', listed.item->>'upload'
       FROM json_array_elements(v_page.uploads) WITH ORDINALITY AS listed (item, place)
-      WHERE place > v_above AND NOT EXISTS (
+      WHERE NOT EXISTS (
         SELECT FROM job_videos known WHERE known.job_id = p_job_id AND known.video_id = listed.item->>'video_id')
       ORDER BY place LIMIT job.video_limit - job.total;
   GET DIAGNOSTICS v_added = ROW_COUNT;
@@ -132,7 +125,9 @@ BEGIN
   ), changed AS (
     UPDATE job_videos video SET state = given.state, cached = given.cached, entry_bytes = given.bytes,
         entry_crc = given.crc, retries = video.retries + (given."retryAfterSeconds" IS NOT NULL)::integer,
-        retry_at = v_now + make_interval(secs => given."retryAfterSeconds"), error_code = given.code,
+        retry_at = CASE WHEN given.state = 'pending'
+                        THEN coalesce(video.decided_at, v_now + make_interval(secs => given."retryAfterSeconds")) END,
+        error_code = given.code,
         sequence = CASE WHEN given.state <> 'pending' THEN given.sequence END,
         decided_at = CASE WHEN given.state <> 'pending' THEN v_now END,
         entry = CASE WHEN given.length > 0 THEN substring(p_entries FROM given.start::integer + 1 FOR given.length) END
@@ -149,8 +144,12 @@ BEGIN
   END IF;
   v_due := v_now + make_interval(secs => v_slice.delay_seconds);
   -- A check that was asked for meanwhile, or a pause that has ended, is not undone by one that fails.
-  v_overtaken := v_slice.is_check AND (v_slice.due_at, v_slice.claimed_state) <> (job.next_check_at, job.state);
-  IF NOT v_overtaken THEN
+  v_overtaken := v_slice.is_check AND ((v_slice.due_at, v_slice.claimed_state) <> (job.next_check_at, job.state)
+    OR coalesce(job.check_requested_at > v_slice.due_at, false));
+  IF v_overtaken THEN
+    job.next_check_at := greatest(job.next_check_at, job.check_requested_at);
+    job.continuation := NULL;
+  ELSE
     job.setbacks := v_slice.setbacks;
     -- What the caller has paused or canceled stays so.
     IF job.finished_at IS NULL AND job.reason IS DISTINCT FROM 'paused_by_caller' THEN
@@ -180,7 +179,7 @@ BEGIN
   UPDATE jobs SET succeeded = succeeded + v_counts.cached + v_counts.fetched, failed = failed + v_counts.failed,
       cached = cached + v_counts.cached, fetched = fetched + v_counts.fetched,
       stored_bytes = stored_bytes + octet_length(p_entries), setbacks = job.setbacks, claim = NULL, claimed_until = NULL,
-      continuation = CASE WHEN NOT v_slice.restart_list THEN continuation END,
+      continuation = CASE WHEN NOT v_slice.restart_list THEN job.continuation END,
       remove_at = CASE WHEN check_seconds IS NOT NULL AND v_counts.events IS NOT NULL
                        THEN coalesce(remove_at, v_now + make_interval(secs => results_seconds)) ELSE remove_at END,
       state = job.state, reason = job.reason, next_check_at = job.next_check_at, unread_since = job.unread_since,

@@ -68,13 +68,14 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Makes a check due at once, which reads the list from its first page, and the pending videos too, for which that is not one of
--- their tries. Nothing changes, and retry_after_seconds is not null, within p_seconds_min of the last request; nor while the
--- caller has paused the subscription.
+-- Makes a check due at once, which reads the list from its first page, after the one that is running; and the pending videos
+-- too, for which that is not one of their tries: decided_at keeps the time of the next one. Nothing changes, and
+-- retry_after_seconds is not null, within p_seconds_min of the last request; nor while the caller has paused the subscription.
 CREATE OR REPLACE FUNCTION subscription_check(p_organization_id text, p_id text, p_seconds_min double precision)
 RETURNS TABLE (retry_after_seconds integer, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
+  v_runs boolean;
 BEGIN
   SELECT * INTO job FROM jobs WHERE id = p_id AND organization_id = p_organization_id AND check_seconds IS NOT NULL
     AND finished_at IS NULL AND deleted_at IS NULL FOR UPDATE;
@@ -84,9 +85,11 @@ BEGIN
   IF job.check_requested_at > v_now - make_interval(secs => p_seconds_min) THEN
     retry_after_seconds := greatest(1, ceil(p_seconds_min - extract(epoch FROM v_now - job.check_requested_at)));
   ELSIF job.reason IS DISTINCT FROM 'paused_by_caller' THEN
-    UPDATE job_videos SET retry_at = v_now, retries = greatest(1, retries - 1)
+    UPDATE job_videos SET retry_at = v_now, decided_at = retry_at, retries = greatest(1, retries - 1)
       WHERE job_id = p_id AND state = 'pending' AND retry_at > v_now;
-    UPDATE jobs SET check_requested_at = v_now, next_check_at = v_now, next_run_at = v_now, continuation = NULL
+    v_runs := job.next_check_at <= v_now AND (job.continuation IS NOT NULL OR job.claim IS NOT NULL);
+    UPDATE jobs SET check_requested_at = v_now, next_run_at = v_now,
+        next_check_at = CASE WHEN v_runs THEN next_check_at ELSE v_now END, continuation = CASE WHEN v_runs THEN continuation END
       WHERE id = p_id RETURNING * INTO job;
   END IF;
   RETURN NEXT;
@@ -94,9 +97,9 @@ END $$;
 
 -- Stores one page of a check: its new uploads, and what it decides and states anew about earlier ones. The walk goes on at the
 -- continuation, or has ended with an upload that was seen; else the list is read again from its first page. No row without the
--- claim. A check that was requested meanwhile stays due. An upload that is deleted between the readings of two pages moves
--- another one past both, so a walk of several pages is repeated at once until it finds nothing new. One that begins anew
--- forgets what is undecided.
+-- claim. A check that was requested meanwhile is due when the walk has ended, and that of a pause that has ended at once. An
+-- upload that is deleted between the readings of two pages moves another one past both, so a walk of several pages is repeated
+-- at once until it finds nothing new. One that begins anew forgets what is undecided.
 CREATE OR REPLACE FUNCTION subscription_commit_check(p_job_id text, p_claim uuid, p_check json)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -133,7 +136,7 @@ BEGIN
       RETURNING state
   )
   SELECT count(*) AS videos, count(*) FILTER (WHERE state = 'pending') AS pending INTO v_added FROM added;
-  UPDATE job_videos video SET upload = given.upload, retries = 0, retry_at = NULL
+  UPDATE job_videos video SET upload = given.upload, retries = 0, retry_at = NULL, decided_at = NULL
     FROM json_to_recordset(v_check.changed) AS given (position integer, upload text)
     WHERE video.job_id = p_job_id AND video.position = given.position AND video.state = 'pending';
   v_repeated := job.next_check_at <> v_check.due_at
@@ -141,7 +144,8 @@ BEGIN
   IF v_repeated THEN
     job.next_check_at := v_now;
   ELSIF v_check.continuation IS NULL THEN
-    job.next_check_at := subscription_tick(v_check.channel_id, job.check_seconds, v_now);
+    job.next_check_at := CASE WHEN job.check_requested_at > v_check.due_at THEN job.check_requested_at
+                              ELSE subscription_tick(v_check.channel_id, job.check_seconds, v_now) END;
   END IF;
   -- The platform blocks the videos, of which a check does not know whether that has ended.
   IF job.reason IS DISTINCT FROM 'upstream_blocked' OR job.unread_since IS NOT NULL THEN

@@ -1,12 +1,33 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { ageSecondsMin, noTextLifetimeSeconds, textLifetimeSeconds } from './lifetimes.js';
+import { ageSecondsMin, isPublishedSince, noTextLifetimeSeconds, textLifetimeSeconds } from './lifetimes.js';
 
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
 const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
 
 const byText = (publishedText: string | null): number => ageSecondsMin({ publishedAt: null, publishedText }, NOW_MS);
+
+describe('a video', () => {
+  it.each<[publishedAt: string | null, publishedText: string | null, sinceSeconds: number, expected: boolean]>([
+    ['2026-03-01T11:59:00Z', '2 years ago', 61, true],
+    ['2026-03-01T11:59:00Z', '1 second ago', 60, false],
+    ['not a date', null, DAY, false],
+    [null, '9 minutes ago', 600, true],
+    [null, '9 minutes ago', 599, false],
+    [null, '2mo ago', 93 * DAY, true],
+    [null, '2 months ago', 92 * DAY, false],
+    [null, '1 year ago', 732 * DAY, true],
+    [null, '1 year ago', 731 * DAY, false],
+    [null, 'Streamed 5 minutes ago', DAY, false],
+    [null, 'yesterday', 9 * DAY, false],
+    [null, null, DAY, false],
+  ])('with the date %s and the text %s is certainly published in the last %d seconds: %s', (...row) => {
+    const [publishedAt, publishedText, sinceSeconds, expected] = row;
+    const sinceMs = NOW_MS - sinceSeconds * 1_000;
+    expect(isPublishedSince({ publishedAt, publishedText }, sinceMs, NOW_MS)).toBe(expected);
+  });
+});
 
 describe('the age of a video, at least', () => {
   it.each<[text: string | null, seconds: number]>([

@@ -101,8 +101,10 @@ export class ChannelUploads {
    * @param text the channel as the caller names it
    * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
    */
-  private list(text: string, selection: Selection, context: ReadingContext): Promise<ChannelWithUploads> {
-    return this.unlessUnknown(text, async (reference) => {
+  private async list(text: string, selection: Selection, context: ReadingContext): Promise<ChannelWithUploads> {
+    const reference = parseChannelReference(text);
+    if (!reference || this.unknown.has(keyOf(reference))) throw new ChannelNotFoundError();
+    try {
       const channelId = await this.resolve(reference, context);
       const [channel, selected] = await Promise.allSettled([
         this.channel(channelId, context),
@@ -113,31 +115,22 @@ export class ChannelUploads {
       if (selected.status === 'rejected') throw selected.reason;
       const { uploads, sinceFound } = selected.value;
       return { channel: channel.value, uploads, sinceFound };
-    });
+    } catch (error) {
+      if (error instanceof ChannelNotFoundError) this.unknown.set(keyOf(reference), true);
+      throw error;
+    }
   }
 
   /**
-   * Finds a channel.
+   * Finds a channel, also one that was not found a moment ago.
    *
    * @param text the channel as the caller names it
    * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
    */
-  find(text: string, context: ReadingContext): Promise<Channel> {
-    return this.unlessUnknown(text, async (reference) => this.channel(await this.resolve(reference, context), context));
-  }
-
-  /** Reads a channel, unless the text names none or one that was not found a moment ago. */
-  private async unlessUnknown<T>(text: string, read: (reference: ChannelReference) => Promise<T>): Promise<T> {
+  async find(text: string, context: ReadingContext): Promise<Channel> {
     const reference = parseChannelReference(text);
     if (!reference) throw new ChannelNotFoundError();
-    const key = keyOf(reference);
-    if (this.unknown.has(key)) throw new ChannelNotFoundError();
-    try {
-      return await read(reference);
-    } catch (error) {
-      if (error instanceof ChannelNotFoundError) this.unknown.set(key, true);
-      throw error;
-    }
+    return this.channel(await this.resolve(reference, context), context);
   }
 
   private async resolve(reference: ChannelReference, context: ReadingContext): Promise<string> {
