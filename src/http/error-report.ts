@@ -22,6 +22,7 @@ export function asDomainError(error: unknown, requestId: string): DomainError {
   return new InternalError(error);
 }
 
+/** The cause of an error as the log shows it. */
 export function causeText(cause: unknown): string {
   return cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
 }

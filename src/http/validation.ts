@@ -58,6 +58,7 @@ export function PageLimit(example: number, defaultSize = PAGE_SIZE_DEFAULT): Pro
   );
 }
 
+/** The query parameter `after` of a list. */
 export function PageAfter(): PropertyDecorator {
   return applyDecorators(
     ApiPropertyOptional({
@@ -80,6 +81,7 @@ export function hasNoApiKey(text: string): boolean {
   return redactApiKeys(legible) === legible;
 }
 
+/** Refuses a text that contains an API key. */
 export function HasNoApiKey(): PropertyDecorator {
   return ValidateBy({
     name: 'hasNoApiKey',

@@ -57,6 +57,7 @@ export function isFinished(state: JobState): boolean {
   return !(state in TRANSITIONS.cancel);
 }
 
+/** Whether something changes a state to another one. */
 export function isTransition(cause: Cause, from: JobState, to: JobState, ofSubscription: boolean): boolean {
   const table: Partial<Record<Cause, Transitions>> = ofSubscription ? SUBSCRIPTION_TRANSITIONS : TRANSITIONS;
   return table[cause]?.[from]?.includes(to) ?? false;

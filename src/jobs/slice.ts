@@ -170,6 +170,7 @@ const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks
 const STOPS: SliceEnd = { ...GOES_ON, delaySeconds: null };
 const BLOCKED = { state: 'paused', reason: 'upstream_blocked' } as const;
 
+/** Decides what a slice makes of its job. */
 export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, outcome: SliceOutcome): SliceEnd {
   // A pause for a block goes on until the platform has served a slice.
   const unserved: SliceEnd = job.reason === 'upstream_blocked' ? { ...GOES_ON, ...BLOCKED, setbacks } : GOES_ON;

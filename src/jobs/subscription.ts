@@ -32,6 +32,7 @@ export const CHECK_REQUEST_SECONDS = 10;
 /** What is delivered first: `now` for what is uploaded from now on, a number of the newest uploads, or those above a video. */
 export type Start = number | string;
 
+/** Whether a value is a `start`. */
 export function isStart(value: unknown): value is Start {
   if (typeof value === 'number') return Number.isInteger(value) && value >= 1 && value <= START_UPLOADS_MAX;
   return value === 'now' || (typeof value === 'string' && VIDEO_ID.test(value));

@@ -21,6 +21,7 @@ export async function* inTurns<T>(steps: Iterable<T>): AsyncGenerator<T, void, u
   await turn();
 }
 
+/** Joins the pieces of a text in turns. */
 export async function joinInTurns(pieces: Iterable<string>): Promise<string> {
   let text = '';
   for await (const piece of inTurns(pieces)) text += piece;

@@ -173,6 +173,7 @@ function plannedVideo(upload: Upload): PlannedVideo {
   return { upload, outcome: code ? { ok: false, details: NO_DETAILS, failure: { code } } : undefined };
 }
 
+/** The payer of an authenticated call. */
 export function payerOf({ caller, requestId }: Pick<RequestContext, 'caller' | 'requestId'>): Payer {
   return { organizationId: caller.organization.id, keyId: caller.keyId, requestId };
 }

@@ -43,6 +43,7 @@ function* jsonPieces(transcript: Transcript, segmentsPerStep: number): Generator
   yield before === '{' ? '{}' : ']}';
 }
 
+/** Deflates JSON. */
 export async function deflate(json: Buffer): Promise<TranscriptText> {
   // zlib returns a slice of the 16 KB into which it writes.
   const deflated = detached(await deflateOffThread(json, DEFLATE_OPTIONS));

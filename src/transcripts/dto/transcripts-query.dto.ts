@@ -128,6 +128,7 @@ const KINDS_OF_CALL =
   `The kinds of videos to return, separated by commas: ${VIDEO_KINDS.join(', ')}; by default all. \`limit\` counts what remains, ` +
   'for which up to 500 videos of the list are read. For `video` and `short`, one whose kind YouTube does not state is kept.';
 
+/** The parameter `kinds`. */
 export const Kinds = ({ description = KINDS_OF_CALL, inBody = false } = {}): PropertyDecorator =>
   Words('kinds', VIDEO_KINDS, { description, inBody });
 

@@ -17,6 +17,7 @@ const PAGE_ENTRIES = 100;
 /** Hidden videos count in the header, and not always with a notice. */
 const UNLISTED_SHARE = 0.02;
 
+/** The progress after one more page. */
 export function withPage(
   { pages, listed, expected, unread }: ListProgress,
   page: Pick<ListPage, 'uploads' | 'stated' | 'unread'>,

@@ -11,6 +11,7 @@ interface ObservedEgress extends Pick<Egress, 'name' | 'gates'> {
 /** The value of each series, by the value of its second label; null for none. */
 type Values = readonly (readonly [label: string, value: number | null])[];
 
+/** Exports the state of the egresses. */
 export function exportEgressStates(registry: Registry, members: readonly ObservedEgress[]): void {
   const registers = [registry];
   new Gauge({

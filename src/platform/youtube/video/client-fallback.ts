@@ -98,6 +98,7 @@ const APPS: Readonly<Record<YoutubeClient, 'headset' | 'android' | 'ios' | 'web'
   WEB: 'web',
 };
 
+/** Whether a finding says that the video is unavailable. */
 export function isUnavailability(kind: FindingKind): boolean {
   return kind === 'unplayable' || kind === 'unavailable';
 }
