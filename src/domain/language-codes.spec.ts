@@ -18,6 +18,13 @@ describe('canonicalLanguage', () => {
     expect(canonicalLanguage(code)).toBe(canonical);
   });
 
+  it('is the same for each case of every code of two letters', () => {
+    const letters = [...'abcdefghijklmnopqrstuvwxyz'];
+    const codes = letters.flatMap((first) => letters.map((second) => first + second));
+    const differing = codes.filter((code) => canonicalLanguage(code) !== canonicalLanguage(code.toUpperCase()));
+    expect(differing).toEqual([]);
+  });
+
   it('never throws, and is the same for each case and for itself', () => {
     const codes = fc.oneof(fc.string(), fc.stringMatching(/^[A-Za-z]{1,3}(?:-[A-Za-z0-9]{1,8}){0,3}$/));
     fc.assert(

@@ -49,7 +49,8 @@ export function normalizeLanguages(codes: readonly string[]): string[] {
  */
 export function canonicalLanguage(code: string): string {
   try {
-    return (Intl.getCanonicalLocales(code)[0] ?? code).toLowerCase();
+    // By Intl.getCanonicalLocales, `tw` stays and `TW` is `ak`: V8 does not look up every code of two lower-case letters.
+    return new Intl.Locale(code).toString().toLowerCase();
   } catch {
     return code.toLowerCase();
   }
