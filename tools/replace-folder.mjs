@@ -18,7 +18,8 @@ export async function replaceFolder(folder, build, keeps = () => false) {
     const built = await filesOf(aside);
     for (const file of built) await replaceFile(join(aside, file), join(folder, file));
     const isBuilt = new Set(built);
-    for (const file of await filesOf(folder)) if (!isBuilt.has(file) && !keeps(file)) await rm(join(folder, file), { force: true });
+    for (const file of await filesOf(folder))
+      if (!isBuilt.has(file) && !keeps(file)) await rm(join(folder, file), { force: true });
   } finally {
     await rm(aside, { recursive: true, force: true });
   }
