@@ -29,7 +29,7 @@ export default {
   // PostgreSQL: eight need fewer than the hundred connections that a server of TEST_DATABASE_URL has by default.
   maxWorkers: Math.min(2 * availableParallelism(), 8),
   // Longer than any test takes on a busy machine: tests check their own times. Longer than `until` waits, which says for what.
-  testTimeout: 120_000,
+  testTimeout: 300_000,
   // A new worker loads every module again, and one that has handled large responses keeps some hundred MB for a while.
   workerIdleMemoryLimit: '1200MB',
   testSequencer: '<rootDir>/test/jest/sequencer.mjs',
