@@ -8,7 +8,7 @@ import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube
 import { until } from '../harness/until.js';
 import { temporaryFolder } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
-import { type CliResult, CliSession, startCli } from './run-cli.js';
+import { type CliResult, CliSession, endOtherConnections, startCli } from './run-cli.js';
 
 const folder = temporaryFolder();
 let session: CliSession;
@@ -69,6 +69,7 @@ describe('the command follow', () => {
     await until(() => filesOf(out).size === 2 && indexOf(out).videos.length === 2);
     first.child.kill('SIGKILL');
     expect(await first.closed).toEqual([null, 'SIGKILL']);
+    await endOtherConnections(database.dataSource);
     const before = filesOf(out);
     const published = youtube.publish({ channel: '@tidewater', count: 3 });
     // As if the run had been killed between the files and the place in the feed, and its last claim had ended.
@@ -80,6 +81,7 @@ describe('the command follow', () => {
     await hold.arrived;
     second.child.kill('SIGKILL');
     expect(await second.closed).toEqual([null, 'SIGKILL']);
+    await endOtherConnections(database.dataSource);
     hold.release();
     await database.dataSource.query(
       'UPDATE jobs SET claimed_until = clock_now(), check_requested_at = NULL WHERE claim IS NOT NULL',
