@@ -68,7 +68,7 @@ export class VideosController {
         ),
         [ENTRY_MEDIA_TYPES.markdown]: textContent(
           'A Markdown document.',
-          '# We rebuilt a 1962 dinghy from the keel up\n\n<https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12\n',
+          '# We rebuilt a 1962 dinghy from the keel up\n\n<https://www.youtube.com/watch?v=hl-dinghy__> · 10:12\n',
         ),
       },
     ),
