@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
+import { parse as parseYaml } from 'yaml';
 import { freePort } from '../harness/free-port.js';
 import { isInstalled } from '../harness/programs.js';
 import { startService, type TestService } from '../harness/service.js';
@@ -193,12 +194,28 @@ describe('the blocks of the pages', () => {
     expect(() => void JSON.parse(code)).not.toThrow();
   });
 
+  it.each(BLOCKS.filter(({ language }) => language === 'yaml'))('are YAML ($name)', ({ code }) => {
+    expect(parseYaml(code)).toMatchObject({ scrape_configs: expect.any(Array) });
+  });
+
   it.each(BLOCKS.filter(({ language }) => language === 'sql'))(
     'are accepted by the database ($name)',
     async ({ code }) => {
       for (const statement of code.split(';').filter((each) => each.trim() !== '')) await service.query(statement);
     },
   );
+});
+
+describe('the script for cron', () => {
+  it('says why the service refused it', async () => {
+    const page = 'docs/following.md';
+    const env = { ...(await variables(page)), SUBSCRIPTION: 'sub_unknown' };
+    const refused = run('sh', ['follow.sh'], { cwd: folderOf(page), env });
+    await expect(refused).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('"subscription_not_found"'),
+    });
+  });
 });
 
 describe.each(RUN_PAGES.filter((page) => needed(page).every(isInstalled)))('%s, pasted into a shell', (page) => {
