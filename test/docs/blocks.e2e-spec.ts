@@ -21,7 +21,7 @@ const CHECKED_ONLY = ['js', 'json', 'yaml', 'sql', 'toml', 'mermaid', 'text'];
 /** The shell blocks that are marked as not run, by their first words: they need another machine, a registry, or hours. */
 const NOT_RUN: [page: string, begin: string][] = [
   ['CONTRIBUTING.md', 'npm run lint &&'],
-  ['README.md', 'npm ci && npm run demo '],
+  ['README.md', 'npm ci && npm run demo'],
   ['README.md', 'npm ci && npm run build && node dist/main.js'],
   ['docs/deployment.md', 'docker compose exec'],
   ['docs/deployment.md', 'docker compose build'],
