@@ -32,6 +32,12 @@ function textsOf(node: ts.Expression, checker: ts.TypeChecker): string[] {
   return types.every((each) => each.isStringLiteral()) ? types.map(({ value }) => value) : [];
 }
 
+/** Whether a value can be a text; what the types do not state can. */
+const isText = (type: ts.Type): boolean =>
+  (type.isUnion() ? type.types : [type]).some(
+    ({ flags }) => flags & (ts.TypeFlags.StringLike | ts.TypeFlags.Any | ts.TypeFlags.Unknown),
+  );
+
 /** Each name of an event in the sources: the property `event` of an object, and the second argument of `report`. */
 function loggedEvents(): LoggedEvent[] {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
@@ -43,8 +49,8 @@ function loggedEvents(): LoggedEvent[] {
   const checker = program.getTypeChecker();
   const events: LoggedEvent[] = [];
   const add = (node: ts.Expression, file: ts.SourceFile): void => {
-    // The event of a webhook is an object.
-    if (checker.getNonNullableType(checker.getTypeAtLocation(node)).flags & ts.TypeFlags.Object) return;
+    // What is no text is something else, such as the event of a webhook.
+    if (!isText(checker.getTypeAtLocation(node))) return;
     const { line } = file.getLineAndCharacterOfPosition(node.getStart());
     events.push({ where: `${file.fileName.slice(SRC.length + 1)}:${line + 1}`, names: textsOf(node, checker) });
   };
