@@ -330,7 +330,7 @@ describe('a response matches the document', () => {
         '{"channel":"@tidewater","limit":1}',
       )
     ).body as { id: string };
-    await until(async () => (await service.get(`/jobs/${job.id}`, key)).body.state === 'completed', 20_000);
+    await until(async () => (await service.get(`/jobs/${job.id}`, key)).body.state === 'completed');
     const subscription = await follow(service, key, { channel: '@tidewater' });
     const requests: Record<string, [path: string, body?: string]> = {
       [TRANSCRIPTS]: ['/channels/@tidewater/transcripts?limit=1'],
