@@ -3,7 +3,7 @@ import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
 import { CallsInFlightGuard } from '../rate-limit/calls-in-flight.guard.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
-import { KeyRateLimit } from '../rate-limit/key-rate-limit.js';
+import { CallRate } from '../rate-limit/call-rate.js';
 import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 import { ApiKeyGuard } from './api-key.guard.js';
@@ -12,7 +12,7 @@ import { FailedAuthentications } from './failed-authentications.js';
 import { IdentityProvider } from './oidc/identity-provider.js';
 import { PlanGuard } from './plan.guard.js';
 
-const limits = [RateLimitGuard, KeyRateLimit, CallsInFlightGuard, CallsInFlight, RejectionMetrics];
+const limits = [RateLimitGuard, CallRate, CallsInFlightGuard, CallsInFlight, RejectionMetrics];
 const authentication = [Authentication, IdentityProvider, FailedAuthentications];
 const providers = [ApiKeyGuard, PlanGuard, ...authentication, ...limits];
 

@@ -177,7 +177,7 @@ export function remainingQuota({ limit, used, reserved }: QuotaCounts): number {
 }
 
 /** The counts that decide about a reservation: those of the organization, or of the key when less remains for it. */
-export function decidingQuota({ key, ...organization }: QuotaState): QuotaCounts & { scope: 'organization' | 'key' } {
+export function decidingQuota({ key, ...organization }: QuotaState): QuotaCounts & { scope: LimitScope } {
   return key && remainingQuota(key) < remainingQuota(organization)
     ? { ...key, scope: 'key' }
     : { ...organization, scope: 'organization' };
@@ -249,18 +249,25 @@ export class UpstreamError extends DomainError {
   }
 }
 
-/** An API key exceeded its rate limit. */
+/** Whose limit refuses a call. */
+export type LimitScope = 'key' | 'organization';
+
+const OF_ORGANIZATION = 'for all keys of your organization';
+
+/** An API key or its organization exceeded its rate limit. */
 export class RequestRateExceededError extends DomainError {
-  constructor(requestsPerMinute: number, retryAfterSeconds: number) {
-    const limit = `Rate limit of ${requestsPerMinute} requests per minute exceeded.`;
+  constructor(requestsPerMinute: number, retryAfterSeconds: number, scope: LimitScope = 'key') {
+    const whose = scope === 'key' ? '' : ` ${OF_ORGANIZATION}`;
+    const limit = `Rate limit of ${requestsPerMinute} requests per minute${whose} exceeded.`;
     super('rate_limited', `${limit} Retry after ${counted(retryAfterSeconds, 'second')}.`, { retryAfterSeconds });
   }
 }
 
-/** An API key has the maximum number of requests in flight. */
+/** An API key or its organization has the maximum number of requests in flight. */
 export class ConcurrencyLimitReachedError extends DomainError {
-  constructor(requestsMax: number, retryAfterSeconds: number) {
-    const limit = `Concurrency limit of ${counted(requestsMax, 'request')} for this key reached.`;
+  constructor(requestsMax: number, retryAfterSeconds: number, scope: LimitScope = 'key') {
+    const whose = scope === 'key' ? 'for this key' : OF_ORGANIZATION;
+    const limit = `Concurrency limit of ${counted(requestsMax, 'request')} ${whose} reached.`;
     super('rate_limited', `${limit} Retry when a running request has ended.`, { retryAfterSeconds });
   }
 }

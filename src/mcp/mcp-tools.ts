@@ -143,10 +143,10 @@ export class McpTools {
     context.log['tool'] = name;
     try {
       const { text, structured } = await inSpan('mcp.tool', { 'mcp.tool': name }, async () => {
-        const { organization, keyId } = context.caller;
+        const { organization } = context.caller;
         if (feature !== undefined && !planIncludes(organization.plan, feature))
           throw new FeatureNotInPlanError(feature, organization.plan, requiredPlan(feature));
-        if (limitsConcurrency) this.inFlight.acquire(keyId, context.ended());
+        if (limitsConcurrency) this.inFlight.acquire(context.caller, context.ended());
         return tool.run(params.arguments ?? {}, context, this.services);
       });
       count('ok');
