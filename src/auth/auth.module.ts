@@ -10,11 +10,11 @@ import { ApiKeyGuard } from './api-key.guard.js';
 import { Authentication } from './authentication.js';
 import { FailedAuthentications } from './failed-authentications.js';
 import { IdentityProvider } from './oidc/identity-provider.js';
-import { PlanGuard } from './plan.guard.js';
+import { PermissionGuard } from './permission.guard.js';
 
 const limits = [RateLimitGuard, CallRate, CallsInFlightGuard, CallsInFlight, RejectionMetrics];
 const authentication = [Authentication, IdentityProvider, FailedAuthentications];
-const providers = [ApiKeyGuard, PlanGuard, ...authentication, ...limits];
+const providers = [ApiKeyGuard, PermissionGuard, ...authentication, ...limits];
 
 /** Exports everything that `RequiresFeature` and `RequiresApiKey` need in the module of a controller. */
 @Module({

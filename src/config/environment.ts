@@ -57,6 +57,11 @@ export const VARIABLES = z.object({
     .regex(/^\S+$/, 'must be the name of a claim, without spaces')
     .default('org_id')
     .describe('the claim whose value is the `externalId` of an organization'),
+  OIDC_SCOPES: flag
+    .default(false)
+    .describe(
+      '`true`: a token may read only if its claim `scope` has `transcripts:read`, and change something only if it has `transcripts:write`',
+    ),
   OIDC_ADMIN_CLAIM: claimValue
     .optional()
     .describe(
@@ -103,7 +108,9 @@ export const VARIABLES = z.object({
     ),
   CALLS_PER_ORGANIZATION: wholeNumber(0, 100_000)
     .default(40)
-    .describe('the same calls in flight per organization in a process, of all its keys, beyond which 429; 0 disables it'),
+    .describe(
+      'the same calls in flight per organization in a process, of all its keys, beyond which 429; 0 disables it',
+    ),
   CALLS_PER_PROCESS: wholeNumber(0, 100_000)
     .default(200)
     .describe('the same calls in flight per process, of all keys, beyond which 503; 0 disables it'),

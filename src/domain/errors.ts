@@ -1,4 +1,5 @@
 import { mistakeIn } from './api-key-text.js';
+import { tokenScope, type Scope } from './caller.js';
 import { CHANNEL_FORMS } from './channel-reference.js';
 import { ERROR_STATUSES, isRetryable, type ErrorCode } from './error-codes.js';
 import { PLAN_NAMES, type Plan } from './plan.js';
@@ -246,6 +247,18 @@ export class UpstreamError extends DomainError {
     message: string = UPSTREAM_MESSAGES[code],
   ) {
     super(code, message, { cause, retryAfterSeconds });
+  }
+}
+
+/** The API key or the token of a caller may not do what it is used for. */
+export class ScopeMissingError extends DomainError {
+  constructor(scope: Scope, of: 'key' | 'client') {
+    const lacks =
+      of === 'key'
+        ? `API key does not have the scope ${scope}`
+        : `access token does not have the scope ${tokenScope(scope)}`;
+    const advice = of === 'key' ? 'The operator can issue one that has it.' : 'Request a token that has it.';
+    super('scope_missing', `This ${lacks}. ${advice}`, { fields: { scope } });
   }
 }
 

@@ -2,11 +2,12 @@ import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query
 import { ApiBody, ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/auth.decorators.js';
+import type { Actor } from '../domain/caller.js';
 import { invalidField } from '../domain/errors.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { requestContext } from '../http/request-context.js';
+import { RequestActor, requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
 import { AllowsHead, BodyBytesMax } from '../http/route.decorators.js';
 import {
@@ -84,7 +85,7 @@ export class JobsController {
   )
   async createJob(@Body() body: CreateJobDto, @Req() request: Request): Promise<JobDto> {
     const context = requestContext(request);
-    const job = await this.jobs.create(body, payerOf(context), idempotencyKey(request));
+    const job = await this.jobs.create(body, payerOf(context), idempotencyKey(request), context.actor);
     context.log['jobId'] = job.id;
     context.setHeader('Location', `/jobs/${job.id}`);
     return job;
@@ -131,8 +132,8 @@ export class JobsController {
     title: 'The job has already been completed or has failed',
     error: new JobFinishedError('cancel', 'completed'),
   })
-  async cancelJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
-    return (await this.jobs.cancel(organizationOf(request, 'job', id), id)).job;
+  async cancelJob(@Param('id') id: string, @Req() request: Request, @RequestActor() actor: Actor): Promise<JobDto> {
+    return (await this.jobs.cancel(organizationOf(request, 'job', id), id, actor)).job;
   }
 
   @Post(':id/resume')
@@ -140,7 +141,8 @@ export class JobsController {
   @ApiOperation({
     summary: 'Resume an archive job',
     description:
-      'Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. A job that is queued or ' +
+      'Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. What is fetched from then ' +
+      'on is charged to the API key that resumes it, and within its monthly limit. A job that is queued or ' +
       'running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.',
   })
   @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE)
@@ -150,8 +152,8 @@ export class JobsController {
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
   )
-  resumeJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
-    return this.jobs.resume(organizationOf(request, 'job', id), id);
+  resumeJob(@Param('id') id: string, @Req() request: Request, @RequestActor() actor: Actor): Promise<JobDto> {
+    return this.jobs.resume(organizationOf(request, 'job', id), id, actor);
   }
 
   @Delete(':id')
@@ -164,8 +166,8 @@ export class JobsController {
       'running: its transcripts are then cached. An unfinished job ends without an event for webhooks.',
   })
   @ApiNoContentResponse({ description: 'The job was deleted.' })
-  async deleteJob(@Param('id') id: string, @Req() request: Request): Promise<void> {
-    await this.jobs.delete(organizationOf(request, 'job', id), id);
+  async deleteJob(@Param('id') id: string, @Req() request: Request, @RequestActor() actor: Actor): Promise<void> {
+    await this.jobs.delete(organizationOf(request, 'job', id), id, actor);
   }
 
   @Get(':id/results')

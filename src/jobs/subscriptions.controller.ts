@@ -15,10 +15,11 @@ import {
 import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/auth.decorators.js';
+import type { Actor } from '../domain/caller.js';
 import { invalidField } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { requestContext } from '../http/request-context.js';
+import { RequestActor, requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
 import { AllowsHead } from '../http/route.decorators.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
@@ -94,7 +95,12 @@ export class SubscriptionsController {
   )
   async createSubscription(@Body() body: CreateSubscriptionDto, @Req() request: Request): Promise<SubscriptionDto> {
     const context = requestContext(request);
-    const subscription = await this.subscriptions.create(body, payerOf(context), idempotencyKey(request));
+    const subscription = await this.subscriptions.create(
+      body,
+      payerOf(context),
+      idempotencyKey(request),
+      context.actor,
+    );
     context.log['subscriptionId'] = subscription.id;
     context.setHeader('Location', `/subscriptions/${subscription.id}`);
     return subscription;
@@ -134,7 +140,8 @@ export class SubscriptionsController {
     description:
       'Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused is checked, ' +
       `${CHECK_REQUEST_SECONDS} seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. ` +
-      'On a plan without subscriptions it pauses again with the reason `plan_changed`.',
+      'On a plan without subscriptions it pauses again with the reason `plan_changed`. What is fetched after a change is charged to ' +
+      'the API key that makes it, and within its monthly limit.',
   })
   @ApiResult(HttpStatus.OK, SubscriptionDto, 'The changed subscription.', PAUSED_SUBSCRIPTION_EXAMPLE)
   @ApiErrors(NOTHING_TO_CHANGE)
@@ -142,9 +149,10 @@ export class SubscriptionsController {
     @Param('id') id: string,
     @Body() body: ChangeSubscriptionDto,
     @Req() request: Request,
+    @RequestActor() actor: Actor,
   ): Promise<SubscriptionDto> {
     if (body.checkMinutes === undefined && body.state === undefined) throw NOTHING_TO_CHANGE;
-    return this.subscriptions.change(organizationOf(request, 'subscription', id), id, body);
+    return this.subscriptions.change(organizationOf(request, 'subscription', id), id, body, actor);
   }
 
   @Delete(':id')
@@ -156,8 +164,8 @@ export class SubscriptionsController {
       'Ends a subscription and deletes its results, on every plan. What was fetched stays charged, also what is being fetched.',
   })
   @ApiNoContentResponse({ description: 'The subscription was deleted.' })
-  deleteSubscription(@Param('id') id: string, @Req() request: Request): Promise<void> {
-    return this.subscriptions.delete(organizationOf(request, 'subscription', id), id);
+  deleteSubscription(@Param('id') id: string, @Req() request: Request, @RequestActor() actor: Actor): Promise<void> {
+    return this.subscriptions.delete(organizationOf(request, 'subscription', id), id, actor);
   }
 
   @Post(':id/check')

@@ -9,6 +9,7 @@ afterEach(() => {
 
 const caller = (keyId: string, id = 'org_a'): Caller => ({
   keyId,
+  ...{ kind: 'key', scopes: ['read'] },
   organization: { id, name: 'A', plan: 'pro' },
 });
 

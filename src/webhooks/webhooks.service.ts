@@ -4,6 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
+import type { Actor } from '../domain/caller.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 import type { CreateWebhookDto } from './dto/webhooks-request.dto.js';
 import type { DeliveryDto, WebhookDto, WebhookWithSecretDto } from './dto/webhooks-response.dto.js';
@@ -21,17 +22,36 @@ const COLUMNS = `
   CASE WHEN previous_secret_until > clock_now() THEN previous_secret_until END AS "previousSecretUntil",
   failing_since AS "failingSince", disabled_at AS "disabledAt", disabled_reason AS "disabledReason"`;
 
-const CREATE = `SELECT ${COLUMNS} FROM webhook_create($1, $2, $3, $4, $5, $6)`;
+/**
+ * Records a change of a webhook in the audit trail: what it was or is, without the path of its URL, which can be a secret.
+ *
+ * @param actor the parameter with who makes it
+ */
+function recorded(action: string, actor: string, { before = false, after = false }): string {
+  const values = `jsonb_build_object('url', substring(url FROM '^[a-z]+://[^/]+'), 'events', events)`;
+  return `audit_record(${actor}, '${action}', organization_id, id, ${before ? values : 'NULL'}, ${after ? values : 'NULL'})`;
+}
+
+const CREATE = `
+  WITH created AS MATERIALIZED (
+    SELECT *, ${recorded('webhook.created', '$7', { after: true })} FROM webhook_create($1, $2, $3, $4, $5, $6)
+  ) SELECT ${COLUMNS} FROM created`;
 
 const LIST = `SELECT ${COLUMNS} FROM webhooks WHERE organization_id = $1 ORDER BY created_at, id`;
 
-const DELETE = 'DELETE FROM webhooks WHERE id = $1 AND organization_id = $2 RETURNING id';
+const DELETE = `
+  WITH deleted AS (
+    DELETE FROM webhooks WHERE id = $1 AND organization_id = $2
+      RETURNING id, ${recorded('webhook.deleted', '$3', { before: true })}
+  ) SELECT id FROM deleted`;
 
 /** $3 new stored secret, $4 hours for which the old one signs too. */
 const ROTATE = `
-  UPDATE webhooks
-    SET previous_secret = secret, previous_secret_until = clock_now() + make_interval(hours => $4), secret = $3
-    WHERE id = $1 AND organization_id = $2 RETURNING ${COLUMNS}`;
+  WITH rotated AS (
+    UPDATE webhooks
+      SET previous_secret = secret, previous_secret_until = clock_now() + make_interval(hours => $4), secret = $3
+      WHERE id = $1 AND organization_id = $2 RETURNING *, ${recorded('webhook.rotated', '$5', { after: true })}
+  ) SELECT ${COLUMNS} FROM rotated`;
 
 const TARGET = `
   SELECT url, secret, CASE WHEN previous_secret_until > clock_now() THEN previous_secret END AS previous_secret
@@ -58,14 +78,19 @@ export class WebhooksService {
   ) {}
 
   /** @throws InvalidUrlError, WebhooksDisabledError, TooManyWebhooksError */
-  async create(organizationId: string, { url: text, events }: CreateWebhookDto): Promise<WebhookWithSecretDto> {
+  async create(
+    organizationId: string,
+    { url: text, events }: CreateWebhookDto,
+    actor: Actor,
+  ): Promise<WebhookWithSecretDto> {
     const url = parseWebhookUrl(text, this.environment.WEBHOOK_ALLOW_PRIVATE);
     const id = `whk_${randomBytes(12).toString('hex')}`;
     const secret = generateSecret();
     const stored = this.secrets.encrypt(id, secret);
     const host = hostOf(url);
     if (isIP(host) === 0) await this.resolver.addressesOf(host, organizationId);
-    const values = [id, organizationId, url.href, events ? [...new Set(events)] : null, stored, WEBHOOKS_MAX];
+    const columns = [id, organizationId, url.href, events ? [...new Set(events)] : null, stored];
+    const values = [...columns, WEBHOOKS_MAX, actor];
     const [webhook] = await queryWithDeadline<WebhookDto[]>(this.database, CREATE, values, organizationId);
     if (!webhook) throw new TooManyWebhooksError();
     return { ...webhook, secret: secretText(secret) };
@@ -77,16 +102,16 @@ export class WebhooksService {
   }
 
   /** With its deliveries. @throws WebhookNotFoundError */
-  async delete(organizationId: string, id: string): Promise<void> {
-    const [deleted = []] = await this.query<[unknown[], number]>(DELETE, organizationId, id);
+  async delete(organizationId: string, id: string, actor: Actor): Promise<void> {
+    const deleted = await this.query<unknown[]>(DELETE, organizationId, id, actor);
     if (deleted.length === 0) throw new WebhookNotFoundError();
   }
 
   /** Replaces the secret; for a day the old one signs too. @throws WebhookNotFoundError, WebhooksDisabledError */
-  async rotate(organizationId: string, id: string): Promise<WebhookWithSecretDto> {
+  async rotate(organizationId: string, id: string, actor: Actor): Promise<WebhookWithSecretDto> {
     const secret = generateSecret();
-    const values = [this.secrets.encrypt(id, secret), ROTATION_HOURS];
-    const [[webhook] = []] = await this.query<[WebhookDto[], number]>(ROTATE, organizationId, id, ...values);
+    const values = [this.secrets.encrypt(id, secret), ROTATION_HOURS, actor];
+    const [webhook] = await this.query<WebhookDto[]>(ROTATE, organizationId, id, ...values);
     if (!webhook) throw new WebhookNotFoundError();
     return { ...webhook, secret: secretText(secret) };
   }

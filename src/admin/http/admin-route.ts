@@ -1,16 +1,8 @@
-import {
-  applyDecorators,
-  createParamDecorator,
-  Injectable,
-  UseGuards,
-  type CanActivate,
-  type ExecutionContext,
-} from '@nestjs/common';
+import { applyDecorators, Injectable, UseGuards, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { AdminRoleRequiredError, AdminTokenError, TOKEN_REFUSALS } from '../../auth/auth-errors.js';
 import { TOKEN_SCHEME } from '../../auth/auth.decorators.js';
 import { Authentication } from '../../auth/authentication.js';
-import type { Actor } from '../../domain/caller.js';
 import { RouteNotFoundError } from '../../domain/errors.js';
 import { ApiErrors, ApiId, type ErrorExample } from '../../http/error-docs.js';
 import { AllowsHead, Audience } from '../../http/route.decorators.js';
@@ -60,12 +52,6 @@ export function AdminRoutes(): ClassDecorator {
     Audience('operators'),
   );
 }
-
-/** A parameter: who makes a change over HTTP. */
-export const Operator = createParamDecorator((_data: unknown, execution): Actor => {
-  const { requestId, callId, address = null, person } = requestContextOf(execution);
-  return { kind: 'admin', requestId, callId, address, person };
-});
 
 export const ORGANIZATION_NOT_FOUND: ErrorExample = {
   title: 'The organization does not exist',

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { dateTime, PageDto } from '../../../http/response-docs.js';
 import { ApiKey, type IssuedKey, type RevokedKey, type RotatedKey } from '../../../organizations/api-key.js';
-import { AuditEntry } from '../../../organizations/audit-trail.js';
+import type { AuditEntry } from '../../../organizations/audit-trail.js';
 import { Organization, type DeletedOrganization } from '../../../organizations/organization.entity.js';
 import { Usage } from '../../../quota/usage.dto.js';
 import { Verification } from '../../../quota/usage-verification.js';
@@ -41,12 +41,6 @@ export class AdminUsageDto extends Usage {
   report?: UsageReport;
 }
 
-@ApiSchema({ name: 'AuditPage' })
-export class AuditPageDto extends PageDto {
-  @ApiProperty({ type: [AuditEntry], description: 'The changes, newest first.' })
-  entries: AuditEntry[];
-}
-
 // The examples of the OpenAPI document.
 
 export const ORGANIZATION: Organization = {
@@ -72,6 +66,7 @@ export const KEY: ApiKey = {
   client: null,
   prefix: 'ctk_4fGh2K',
   monthlyLimit: null,
+  scopes: ['read', 'write'],
   createdAt: new Date('2026-11-02T09:31:00Z'),
   expiresAt: null,
   revokedAt: null,
@@ -104,6 +99,7 @@ export const AUDIT_ENTRY: AuditEntry = {
   id: '4212',
   at: new Date('2026-11-20T16:00:00Z'),
   actor: 'admin',
+  keyId: null,
   action: 'organization.plan_changed',
   organizationId: ORGANIZATION.id,
   target: ORGANIZATION.id,
