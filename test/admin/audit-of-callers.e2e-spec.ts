@@ -81,7 +81,13 @@ it('the audit trail has what a key changes, each in the transaction of the chang
     ['webhook.deleted', webhook.id, stored, null],
   ]);
   for (const entry of entries) {
-    expect(entry).toMatchObject({ actor: 'key', keyId, organizationId: customer.id, address: '127.0.0.1', person: null });
+    expect(entry).toMatchObject({
+      actor: 'key',
+      keyId,
+      organizationId: customer.id,
+      address: '127.0.0.1',
+      person: null,
+    });
     // The line of the call in the log is found by the ID of the service's own making.
     const line = service.logs.find((text) => text.includes(`"callId":"${entry.callId}"`)) ?? '{}';
     expect(JSON.parse(line)).toMatchObject({ requestId: entry['requestId'], address: '127.0.0.1', keyId });

@@ -72,7 +72,9 @@ describe('a key that may only read', () => {
     const { body: webhook } = await call(owner, 'POST', '/webhooks', { url });
     const before = await owned();
     const ids: Record<string, string> = { jobs: job, subscriptions: subscription, webhooks: webhook.id };
-    const changing = service.app.get(Routes).all.filter((route) => route.audience === 'public' && route.scope === 'write');
+    const changing = service.app
+      .get(Routes)
+      .all.filter((route) => route.audience === 'public' && route.scope === 'write');
     expect(changing.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
       'DELETE /jobs/{id}',
       'DELETE /subscriptions/{id}',
@@ -89,7 +91,12 @@ describe('a key that may only read', () => {
     ]);
     for (const { method, path } of changing) {
       const id = ids[path.split('/')[1] ?? ''] ?? '';
-      const response = await call(reader, method, path.replace('{id}', id), method === 'DELETE' ? undefined : { unknown: 1 });
+      const response = await call(
+        reader,
+        method,
+        path.replace('{id}', id),
+        method === 'DELETE' ? undefined : { unknown: 1 },
+      );
       expect([method, path, response.status, response.body.error]).toEqual([
         ...[method, path, 403],
         {
