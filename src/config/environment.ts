@@ -98,8 +98,7 @@ export const VARIABLES = z.object({
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 10_000)
     .default(60)
     .describe(
-      'calls per minute and key, and ten times as many per organization, beyond which 429; across all processes with ' +
-        '`REDIS_URL`; 0 disables it',
+      'calls per minute and key, and ten times as many per organization, beyond which 429; across all processes with `REDIS_URL`; 0 disables it',
     ),
   CALLS_PER_KEY: wholeNumber(0, 10_000)
     .default(10)

@@ -74,18 +74,13 @@ const EXAMPLES = {
   playlist_private: { title: 'The playlist is private', error: new PlaylistNotFoundError('private') },
   body_not_json: { title: 'The body is not JSON', error: unsupportedBody() },
   method_not_allowed: { title: 'The endpoint does not support the method', error: new MethodNotAllowedError('GET') },
-  rate_limited: { title: 'The rate limit of the API key is exceeded', error: new RequestRateExceededError(60, 12) },
-  organization_rate_limited: {
-    title: 'The rate limit of the organization is exceeded',
-    error: new RequestRateExceededError(600, 12, 'organization'),
+  rate_limited: {
+    title: 'The rate limit of the key or organization is exceeded',
+    error: new RequestRateExceededError(60, 12),
   },
   concurrency_limited: {
-    title: 'The API key has too many requests for transcripts, uploads and job results in progress',
+    title: 'The API key or its organization has too many requests for transcripts, uploads and job results in progress',
     error: new ConcurrencyLimitReachedError(10, 2),
-  },
-  organization_concurrency_limited: {
-    title: 'The organization has too many requests for transcripts, uploads and job results in progress',
-    error: new ConcurrencyLimitReachedError(40, 2, 'organization'),
   },
   failed_authentications: {
     title: 'Too many requests without a valid API key from this address',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import type { Actor, Caller, Person } from '../domain/caller.js';
 import { bearerToken } from './bearer-token.js';
@@ -116,11 +116,6 @@ export function requestContextOf(execution: ExecutionContext): RequestContext {
     isHttp ? execution.switchToHttp().getRequest<Request>() : execution.switchToRpc().getContext<object>(),
   );
 }
-
-/** A parameter: who makes the changes of the request. */
-export const RequestActor = createParamDecorator(
-  (_data: unknown, execution): Actor => requestContextOf(execution).actor,
-);
 
 /** Middleware: creates the context of a request and sets the headers that every response carries. */
 export function assignRequestContext(redact: Redactor) {

@@ -15,7 +15,7 @@ export const AllowsHead = flagDecorator();
 export const AnyQuery = flagDecorator();
 
 /** Changes nothing although it is no GET: a key or a token without the scope `write` may call it. */
-export const ReadsOnly = flagDecorator();
+export const Reads = flagDecorator();
 
 /** Requested every few seconds: served until a shutdown ends, logged at the level debug, and not traced. */
 export const Probe = flagDecorator();

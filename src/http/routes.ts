@@ -12,16 +12,7 @@ import type { NextFunction, Request, Response } from 'express';
 import type { Scope } from '../domain/caller.js';
 import { MethodNotAllowedError } from '../domain/errors.js';
 import { rawUrlEncoder } from './request-paths.js';
-import {
-  AllowsHead,
-  AnyQuery,
-  Audience,
-  BodyBytesMax,
-  Probe,
-  Public,
-  RawUrlId,
-  ReadsOnly,
-} from './route.decorators.js';
+import { AllowsHead, AnyQuery, Audience, BodyBytesMax, Probe, Public, RawUrlId, Reads } from './route.decorators.js';
 
 /** In the order in which `Allow` lists them. */
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'];
@@ -173,7 +164,7 @@ function routeOf(controller: Type, name: string, handler: Declared, method: stri
 /** The scope that a handler of requests or messages requires. @param places the handler and its controller */
 export function requiredScope(places: Parameters<Reflector['getAllAndOverride']>[1]): Scope {
   const isGet = reflector.getAllAndOverride(METHOD_METADATA, places) === RequestMethod.GET;
-  return isGet || reflector.getAllAndOverride(ReadsOnly, places) === true ? 'read' : 'write';
+  return isGet || reflector.getAllAndOverride(Reads, places) === true ? 'read' : 'write';
 }
 
 /** The parameters of a handler by kind, as Nest's decorators note them; `data` names a single field. */

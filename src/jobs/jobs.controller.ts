@@ -2,13 +2,13 @@ import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query
 import { ApiBody, ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/auth.decorators.js';
-import type { Actor } from '../domain/caller.js';
 import { invalidField } from '../domain/errors.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { RequestActor, requestContext } from '../http/request-context.js';
+import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
+import { PageQueryDto } from '../http/validation.js';
 import { AllowsHead, BodyBytesMax } from '../http/route.decorators.js';
 import {
   ApiIdempotencyKey,
@@ -37,7 +37,6 @@ import {
   CreateJobDto,
   idempotencyKey,
   JOB_BYTES_MAX,
-  JobsQueryDto,
   NEW_JOB_BODIES,
   organizationOf,
   ResultsQueryDto,
@@ -102,7 +101,7 @@ export class JobsController {
   })
   @ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', JOBS_PAGE_EXAMPLE)
   @ApiErrors(new UnknownCursorError(NEW_JOB_EXAMPLE.id))
-  listJobs(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
+  listJobs(@Query() page: PageQueryDto, @Req() request: Request): Promise<JobsPageDto> {
     return this.jobs.list(requestContext(request).caller.organization.id, page);
   }
 
@@ -132,8 +131,8 @@ export class JobsController {
     title: 'The job has already been completed or has failed',
     error: new JobFinishedError('cancel', 'completed'),
   })
-  async cancelJob(@Param('id') id: string, @Req() request: Request, @RequestActor() actor: Actor): Promise<JobDto> {
-    return (await this.jobs.cancel(organizationOf(request, 'job', id), id, actor)).job;
+  async cancelJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
+    return (await this.jobs.cancel(organizationOf(request, 'job', id), id, requestContext(request).actor)).job;
   }
 
   @Post(':id/resume')
@@ -152,8 +151,8 @@ export class JobsController {
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
   )
-  resumeJob(@Param('id') id: string, @Req() request: Request, @RequestActor() actor: Actor): Promise<JobDto> {
-    return this.jobs.resume(organizationOf(request, 'job', id), id, actor);
+  resumeJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
+    return this.jobs.resume(organizationOf(request, 'job', id), id, requestContext(request).actor);
   }
 
   @Delete(':id')
@@ -166,8 +165,8 @@ export class JobsController {
       'running: its transcripts are then cached. An unfinished job ends without an event for webhooks.',
   })
   @ApiNoContentResponse({ description: 'The job was deleted.' })
-  async deleteJob(@Param('id') id: string, @Req() request: Request, @RequestActor() actor: Actor): Promise<void> {
-    await this.jobs.delete(organizationOf(request, 'job', id), id, actor);
+  async deleteJob(@Param('id') id: string, @Req() request: Request): Promise<void> {
+    await this.jobs.delete(organizationOf(request, 'job', id), id, requestContext(request).actor);
   }
 
   @Get(':id/results')

@@ -15,12 +15,12 @@ import {
 import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/auth.decorators.js';
-import type { Actor } from '../domain/caller.js';
 import { invalidField } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { RequestActor, requestContext } from '../http/request-context.js';
+import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
+import { PageQueryDto } from '../http/validation.js';
 import { AllowsHead } from '../http/route.decorators.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
 import {
@@ -32,7 +32,7 @@ import {
   OnJobs,
   TOO_MUCH_STORED,
 } from './dto/api-jobs.js';
-import { idempotencyKey, JobsQueryDto, organizationOf, ResultsQueryDto } from './dto/jobs-request.dto.js';
+import { idempotencyKey, organizationOf, ResultsQueryDto } from './dto/jobs-request.dto.js';
 import {
   FEED_EXAMPLE,
   FEED_LINES_EXAMPLE,
@@ -117,7 +117,7 @@ export class SubscriptionsController {
   })
   @ApiResult(HttpStatus.OK, SubscriptionsPageDto, 'A page of subscriptions, newest first.', SUBSCRIPTIONS_PAGE_EXAMPLE)
   @ApiErrors(new UnknownCursorError(NEW_SUBSCRIPTION_EXAMPLE.id))
-  listSubscriptions(@Query() page: JobsQueryDto, @Req() request: Request): Promise<SubscriptionsPageDto> {
+  listSubscriptions(@Query() page: PageQueryDto, @Req() request: Request): Promise<SubscriptionsPageDto> {
     return this.subscriptions.list(requestContext(request).caller.organization.id, page);
   }
 
@@ -149,10 +149,14 @@ export class SubscriptionsController {
     @Param('id') id: string,
     @Body() body: ChangeSubscriptionDto,
     @Req() request: Request,
-    @RequestActor() actor: Actor,
   ): Promise<SubscriptionDto> {
     if (body.checkMinutes === undefined && body.state === undefined) throw NOTHING_TO_CHANGE;
-    return this.subscriptions.change(organizationOf(request, 'subscription', id), id, body, actor);
+    return this.subscriptions.change(
+      organizationOf(request, 'subscription', id),
+      id,
+      body,
+      requestContext(request).actor,
+    );
   }
 
   @Delete(':id')
@@ -164,8 +168,8 @@ export class SubscriptionsController {
       'Ends a subscription and deletes its results, on every plan. What was fetched stays charged, also what is being fetched.',
   })
   @ApiNoContentResponse({ description: 'The subscription was deleted.' })
-  deleteSubscription(@Param('id') id: string, @Req() request: Request, @RequestActor() actor: Actor): Promise<void> {
-    return this.subscriptions.delete(organizationOf(request, 'subscription', id), id, actor);
+  deleteSubscription(@Param('id') id: string, @Req() request: Request): Promise<void> {
+    return this.subscriptions.delete(organizationOf(request, 'subscription', id), id, requestContext(request).actor);
   }
 
   @Post(':id/check')

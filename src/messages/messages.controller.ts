@@ -17,7 +17,7 @@ import { OnJobs } from '../jobs/dto/api-jobs.js';
 import { ResultsQueryDto } from '../jobs/dto/jobs-request.dto.js';
 import { ResultsResponse, type ReadResults } from '../jobs/results-response.js';
 import { SubscriptionsService } from '../jobs/subscriptions.service.js';
-import { ReadsOnly } from '../http/route.decorators.js';
+import { Reads } from '../http/route.decorators.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
 import { inflate } from '../transcripts/cache/transcript-text.js';
@@ -46,7 +46,7 @@ export class MessagesController {
     private readonly results: ResultsResponse,
   ) {}
 
-  @ReadsOnly()
+  @Reads()
   @OnMessage('channels.transcripts', 'channel_transcripts')
   async channel(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
@@ -54,7 +54,7 @@ export class MessagesController {
     return this.stream(context, { source: this.uploads.source(id, query), ...query });
   }
 
-  @ReadsOnly()
+  @Reads()
   @OnMessage('channels.uploads', 'channel_uploads')
   @OwnRateLimit(UPLOADS_RATE_LIMIT)
   async channelUploads(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
@@ -65,7 +65,7 @@ export class MessagesController {
     return from(eventsFor(context, [[JSON.stringify(toUploadsDto(listed))]]));
   }
 
-  @ReadsOnly()
+  @Reads()
   @OnMessage('playlists.transcripts', 'bulk_transcripts')
   async playlist(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
@@ -73,7 +73,7 @@ export class MessagesController {
     return this.stream(context, { source: this.playlists.source(id, query), ...query });
   }
 
-  @ReadsOnly()
+  @Reads()
   @OnMessage('videos.transcripts', 'bulk_transcripts')
   async videos(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
@@ -81,7 +81,7 @@ export class MessagesController {
     return this.stream(context, { source: givenVideos(parseVideoList(videos)), ...texts });
   }
 
-  @ReadsOnly()
+  @Reads()
   @OnMessage('videos.transcript', 'video_transcripts')
   async video(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
@@ -94,7 +94,7 @@ export class MessagesController {
     return from(eventsFor(context, [entryJson('', entry, '')]));
   }
 
-  @ReadsOnly()
+  @Reads()
   @MessagePattern('subscriptions.results')
   @OnJobs('subscription', { limitsConcurrency: true })
   async subscriptionResults(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {

@@ -101,6 +101,23 @@ export class AuditPageDto extends PageDto {
   entries: AuditEntry[];
 }
 
+/** An example for the OpenAPI document. */
+export const AUDIT_ENTRY: AuditEntry = {
+  id: '4215',
+  at: new Date('2026-11-20T16:21:44Z'),
+  actor: 'key',
+  keyId: 'key_5b1f6a2c9d3e4f7081a2b3c4',
+  action: 'job.canceled',
+  organizationId: 'org_0a1b2c3d4e5f6a7b8c9d0e1f',
+  target: 'job_2vXk9QmB7sTfLwYzR4nCdE',
+  before: { state: 'running' },
+  after: { state: 'canceled' },
+  requestId: 'nightly-4711',
+  callId: '8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813',
+  address: '203.0.113.9',
+  person: null,
+};
+
 type Change = Pick<AuditEntry, 'action' | 'organizationId' | 'target' | 'before' | 'after'>;
 
 const RECORD = 'SELECT audit_record($1, $2, $3, $4, $5, $6)';

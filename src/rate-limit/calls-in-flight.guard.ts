@@ -4,7 +4,7 @@ import { requestContextOf } from '../http/request-context.js';
 import { CallsInFlight } from './calls-in-flight.js';
 
 /** Refuses a call at the concurrency limit of its key or its organization (429) or of the process (503). */
-@ApiErrors('concurrency_limited', 'organization_concurrency_limited', 'at_capacity')
+@ApiErrors('concurrency_limited', 'at_capacity')
 @Injectable()
 export class CallsInFlightGuard implements CanActivate {
   constructor(private readonly calls: CallsInFlight) {}

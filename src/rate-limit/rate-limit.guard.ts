@@ -11,7 +11,7 @@ import { RejectionMetrics } from './rejection-metrics.js';
 export const OwnRateLimit = Reflector.createDecorator<string>();
 
 /** Refuses a call beyond the limit per minute of its key or its organization (429). */
-@ApiErrors('rate_limited', 'organization_rate_limited')
+@ApiErrors('rate_limited')
 @Injectable()
 export class RateLimitGuard implements CanActivate {
   constructor(

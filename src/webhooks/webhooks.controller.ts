@@ -2,14 +2,14 @@ import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/auth.decorators.js';
-import type { Actor } from '../domain/caller.js';
 import { invalidField } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors, ApiId, type ErrorExample } from '../http/error-docs.js';
-import { RequestActor, requestContext } from '../http/request-context.js';
+import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
+import { PageQueryDto } from '../http/validation.js';
 import { AllowsHead } from '../http/route.decorators.js';
-import { CreateWebhookDto, DeliveriesQueryDto, EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
+import { CreateWebhookDto, EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
 import {
   DELIVERIES,
   DeliveriesPageDto,
@@ -74,12 +74,8 @@ export class WebhooksController {
     { title: 'The organization has too many webhooks', error: new TooManyWebhooksError() },
     DISABLED,
   )
-  createWebhook(
-    @Body() body: CreateWebhookDto,
-    @Req() request: Request,
-    @RequestActor() actor: Actor,
-  ): Promise<WebhookWithSecretDto> {
-    return this.webhooks.create(organizationOf(request), body, actor);
+  createWebhook(@Body() body: CreateWebhookDto, @Req() request: Request): Promise<WebhookWithSecretDto> {
+    return this.webhooks.create(organizationOf(request), body, requestContext(request).actor);
   }
 
   @Get()
@@ -99,8 +95,8 @@ export class WebhooksController {
     description: 'Its deliveries are deleted too. One that is being sent may still arrive. Available on every plan.',
   })
   @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.' })
-  deleteWebhook(@Param('id') id: string, @Req() request: Request, @RequestActor() actor: Actor): Promise<void> {
-    return this.webhooks.delete(organizationOf(request, id), id, actor);
+  deleteWebhook(@Param('id') id: string, @Req() request: Request): Promise<void> {
+    return this.webhooks.delete(organizationOf(request, id), id, requestContext(request).actor);
   }
 
   @Post(':id/rotate')
@@ -114,12 +110,8 @@ export class WebhooksController {
   })
   @ApiResult(HttpStatus.OK, WebhookWithSecretDto, 'The webhook, including its new secret.', ROTATED_WEBHOOK)
   @ApiErrors(DISABLED)
-  rotateWebhook(
-    @Param('id') id: string,
-    @Req() request: Request,
-    @RequestActor() actor: Actor,
-  ): Promise<WebhookWithSecretDto> {
-    return this.webhooks.rotate(organizationOf(request, id), id, actor);
+  rotateWebhook(@Param('id') id: string, @Req() request: Request): Promise<WebhookWithSecretDto> {
+    return this.webhooks.rotate(organizationOf(request, id), id, requestContext(request).actor);
   }
 
   @Post(':id/test')
@@ -146,7 +138,7 @@ export class WebhooksController {
   @ApiErrors(new UnknownCursorError('msg_x'))
   async listWebhookDeliveries(
     @Param('id') id: string,
-    @Query() { limit, after }: DeliveriesQueryDto,
+    @Query() { limit, after }: PageQueryDto,
     @Req() request: Request,
   ): Promise<DeliveriesPageDto> {
     const { items, next } = await this.webhooks.deliveries(organizationOf(request, id), id, { limit, after });

@@ -22,19 +22,12 @@ const COLUMNS = `
   CASE WHEN previous_secret_until > clock_now() THEN previous_secret_until END AS "previousSecretUntil",
   failing_since AS "failingSince", disabled_at AS "disabledAt", disabled_reason AS "disabledReason"`;
 
-/**
- * Records a change of a webhook in the audit trail: what it was or is, without the path of its URL, which can be a secret.
- *
- * @param actor the parameter with who makes it
- */
-function recorded(action: string, actor: string, { before = false, after = false }): string {
-  const values = `jsonb_build_object('url', substring(url FROM '^[a-z]+://[^/]+'), 'events', events)`;
-  return `audit_record(${actor}, '${action}', organization_id, id, ${before ? values : 'NULL'}, ${after ? values : 'NULL'})`;
-}
+/** What the audit trail has of a webhook, without the path of its URL, which can be a secret. */
+const AUDITED = `jsonb_build_object('url', substring(url FROM '^[a-z]+://[^/]+'), 'events', events)`;
 
 const CREATE = `
   WITH created AS MATERIALIZED (
-    SELECT *, ${recorded('webhook.created', '$7', { after: true })} FROM webhook_create($1, $2, $3, $4, $5, $6)
+    SELECT *, audit_record($7, 'webhook.created', $2, $1, NULL, ${AUDITED}) FROM webhook_create($1, $2, $3, $4, $5, $6)
   ) SELECT ${COLUMNS} FROM created`;
 
 const LIST = `SELECT ${COLUMNS} FROM webhooks WHERE organization_id = $1 ORDER BY created_at, id`;
@@ -42,7 +35,7 @@ const LIST = `SELECT ${COLUMNS} FROM webhooks WHERE organization_id = $1 ORDER B
 const DELETE = `
   WITH deleted AS (
     DELETE FROM webhooks WHERE id = $1 AND organization_id = $2
-      RETURNING id, ${recorded('webhook.deleted', '$3', { before: true })}
+      RETURNING id, audit_record($3, 'webhook.deleted', $2, $1, ${AUDITED}, NULL)
   ) SELECT id FROM deleted`;
 
 /** $3 new stored secret, $4 hours for which the old one signs too. */
@@ -50,7 +43,7 @@ const ROTATE = `
   WITH rotated AS (
     UPDATE webhooks
       SET previous_secret = secret, previous_secret_until = clock_now() + make_interval(hours => $4), secret = $3
-      WHERE id = $1 AND organization_id = $2 RETURNING *, ${recorded('webhook.rotated', '$5', { after: true })}
+      WHERE id = $1 AND organization_id = $2 RETURNING *, audit_record($5, 'webhook.rotated', $2, $1, NULL, ${AUDITED})
   ) SELECT ${COLUMNS} FROM rotated`;
 
 const TARGET = `

@@ -18,7 +18,7 @@ import { useMiddleware } from '../../src/bootstrap.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { Environment } from '../../src/config/environment.js';
 import { HttpModule } from '../../src/http/http.module.js';
-import { AllowsHead, AnyQuery, BodyBytesMax, Probe, Public, ReadsOnly } from '../../src/http/route.decorators.js';
+import { AllowsHead, AnyQuery, BodyBytesMax, Probe, Public, Reads } from '../../src/http/route.decorators.js';
 import { requiredScope, Routes } from '../../src/http/routes.js';
 import { ShutdownState } from '../../src/http/shutdown-state.js';
 import { Optional } from '../../src/http/validation.js';
@@ -80,7 +80,7 @@ class DeclaredController {
   }
 
   @Post()
-  @ReadsOnly()
+  @Reads()
   @BodyBytesMax(100)
   write(@Body() body: object): object {
     return body;
@@ -178,7 +178,7 @@ describe('a route', () => {
     });
     const message = (): object => ({});
     expect(requiredScope([message, StrictController])).toBe('write');
-    ReadsOnly()(message);
+    Reads()(message);
     expect(requiredScope([message, StrictController])).toBe('read');
   });
 

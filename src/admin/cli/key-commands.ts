@@ -9,13 +9,8 @@ import {
 } from '../../organizations/limits.js';
 import { ALL, asText, wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
 
-interface IssueOptions {
-  name?: string;
-  expiresInDays?: number;
-  monthlyLimit?: number;
-  /** Separated by commas. */
-  scopes?: string;
-}
+/** The scopes are separated by commas. */
+type IssueOptions = { name?: string; expiresInDays?: number; monthlyLimit?: number; scopes?: string };
 
 /** Adds `key issue`, `key list`, `key rotate`, `key revoke` and `key unblock`. */
 export function addKeyCommands(program: Command, run: RunWork): void {
@@ -101,5 +96,5 @@ function withState(key: ApiKey) {
   const current = expiresAt && expiresAt <= new Date() ? 'expired' : key.replacedBy ? 'replaced' : 'active';
   const ended = kind === 'oidc' ? 'blocked' : 'revoked';
   const state = revokedAt ? ended : current;
-  return { id, name, kind, prefix, state, scopes: scopes.join(), monthlyLimit, createdAt, expiresAt, lastUsedAt };
+  return { id, name, kind, prefix, state, scopes, monthlyLimit, createdAt, expiresAt, lastUsedAt };
 }

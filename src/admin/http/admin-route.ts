@@ -1,4 +1,11 @@
-import { applyDecorators, Injectable, UseGuards, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import {
+  applyDecorators,
+  createParamDecorator,
+  Injectable,
+  UseGuards,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { AdminRoleRequiredError, AdminTokenError, TOKEN_REFUSALS } from '../../auth/auth-errors.js';
 import { TOKEN_SCHEME } from '../../auth/auth.decorators.js';
@@ -52,6 +59,9 @@ export function AdminRoutes(): ClassDecorator {
     Audience('operators'),
   );
 }
+
+/** A parameter: who makes a change over HTTP. */
+export const Operator = createParamDecorator((_data: unknown, execution) => requestContextOf(execution).actor);
 
 export const ORGANIZATION_NOT_FOUND: ErrorExample = {
   title: 'The organization does not exist',

@@ -4,14 +4,13 @@ import type { Actor } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
 import { UnknownCursorError } from '../../domain/page.js';
 import { ApiErrors } from '../../http/error-docs.js';
-import { RequestActor } from '../../http/request-context.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { ApiKey, IssuedKey, RevokedKey, RotatedKey } from '../../organizations/api-key.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { GRACE_HOURS_MAX, KEY_LIFETIME_DAYS_MAX } from '../../organizations/limits.js';
 import { InactiveKeyError, RevokedKeyError, TokenClientError } from '../../organizations/organization-errors.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
-import { AdminRoutes, ApiKeyId, ApiOrganizationId } from './admin-route.js';
+import { AdminRoutes, ApiKeyId, ApiOrganizationId, Operator } from './admin-route.js';
 import { IssueKeyDto, PageQueryDto, RotateKeyDto } from './dto/requests.dto.js';
 import { ISSUED_KEY, KEY, KeysPageDto, REVOKED_KEY, ROTATED_KEY, TOKEN_CLIENT } from './dto/responses.dto.js';
 
@@ -32,7 +31,7 @@ export class AdminKeysController {
   })
   @ApiResult(HttpStatus.CREATED, IssuedKey, 'The new key, including its plaintext.', ISSUED_KEY)
   @ApiErrors(invalidField('expiresInDays', `expiresInDays must be an integer from 1 to ${KEY_LIFETIME_DAYS_MAX}.`))
-  async issueKey(@Param('id') id: string, @Body() body: IssueKeyDto, @RequestActor() actor: Actor): Promise<IssuedKey> {
+  async issueKey(@Param('id') id: string, @Body() body: IssueKeyDto, @Operator() actor: Actor): Promise<IssuedKey> {
     const { id: organizationId } = await this.organizations.get(id);
     return this.keys.issue({ organizationId, ...body }, actor);
   }
@@ -68,7 +67,7 @@ export class AdminKeysController {
   async rotateKey(
     @Param('id') id: string,
     @Body() { graceHours }: RotateKeyDto,
-    @RequestActor() actor: Actor,
+    @Operator() actor: Actor,
   ): Promise<RotatedKey> {
     return this.keys.rotate(id, graceHours, actor);
   }
@@ -82,7 +81,7 @@ export class AdminKeysController {
       'revoked: `stillValid` lists those whose grace period has not ended.',
   })
   @ApiResult(HttpStatus.OK, RevokedKey, 'The revoked key.', REVOKED_KEY)
-  async revokeKey(@Param('id') id: string, @RequestActor() actor: Actor): Promise<RevokedKey> {
+  async revokeKey(@Param('id') id: string, @Operator() actor: Actor): Promise<RevokedKey> {
     return this.keys.revoke(id, actor);
   }
 
@@ -94,7 +93,7 @@ export class AdminKeysController {
   })
   @ApiResult(HttpStatus.OK, ApiKey, 'The client.', TOKEN_CLIENT)
   @ApiErrors({ title: 'The key is an API key, which stays revoked', error: new RevokedKeyError(KEY.id) })
-  async unblockClient(@Param('id') id: string, @RequestActor() actor: Actor): Promise<ApiKey> {
+  async unblockClient(@Param('id') id: string, @Operator() actor: Actor): Promise<ApiKey> {
     return this.keys.unblock(id, actor);
   }
 }

@@ -4,20 +4,19 @@ import type { Actor } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
 import { JobFinishedError } from '../../jobs/job.js';
 import { ApiErrors } from '../../http/error-docs.js';
-import { RequestActor } from '../../http/request-context.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { ApiJobId } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
-import { AuditPageDto, AuditTrail } from '../../organizations/audit-trail.js';
+import { AUDIT_ENTRY, AuditPageDto, AuditTrail } from '../../organizations/audit-trail.js';
 import { UnknownCursorError } from '../../domain/page.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { UsageReports } from '../../quota/usage-report.js';
 import { Pruned, UsageRetention } from '../../quota/usage-retention.js';
-import { AdminRoutes, ApiOrganizationId, ORGANIZATION_NOT_FOUND } from './admin-route.js';
+import { AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
 import { AuditQueryDto, UsageQueryDto } from './dto/requests.dto.js';
-import { ADMIN_USAGE, AdminUsageDto, AUDIT_ENTRY, PRUNED } from './dto/responses.dto.js';
+import { ADMIN_USAGE, AdminUsageDto, PRUNED } from './dto/responses.dto.js';
 
 /** Reads and prunes usage, cancels jobs and lists what was changed. */
 @Controller('admin')
@@ -63,7 +62,7 @@ export class AdminOperationsController {
     description: 'Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.',
   })
   @ApiResult(HttpStatus.OK, Pruned, 'What was removed.', PRUNED)
-  async pruneUsage(@RequestActor() actor: Actor): Promise<Pruned> {
+  async pruneUsage(@Operator() actor: Actor): Promise<Pruned> {
     return this.retention.prune(actor);
   }
 
@@ -79,7 +78,7 @@ export class AdminOperationsController {
     title: 'The job has already been completed or has failed',
     error: new JobFinishedError('cancel', 'completed'),
   })
-  async cancelAnyJob(@Param('id') id: string, @RequestActor() actor: Actor): Promise<JobDto> {
+  async cancelAnyJob(@Param('id') id: string, @Operator() actor: Actor): Promise<JobDto> {
     return (await this.jobs.cancel(null, id, actor)).job;
   }
 

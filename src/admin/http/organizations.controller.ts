@@ -4,12 +4,11 @@ import type { Actor } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
 import { UnknownCursorError } from '../../domain/page.js';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
-import { RequestActor } from '../../http/request-context.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { CreatedOrganization, DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
 import { ExternalIdTakenError } from '../../organizations/organization-errors.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
-import { AdminRoutes, ApiOrganizationId } from './admin-route.js';
+import { AdminRoutes, ApiOrganizationId, Operator } from './admin-route.js';
 import { CreateOrganizationDto, PageQueryDto, UpdateOrganizationDto } from './dto/requests.dto.js';
 import { DELETED_ORGANIZATION, ORGANIZATION, OrganizationsPageDto } from './dto/responses.dto.js';
 
@@ -30,7 +29,7 @@ export class AdminOrganizationsController {
   @ApiErrors(invalidField('plan', 'plan must be free or pro.'), EXTERNAL_ID_TAKEN)
   async createOrganization(
     @Body() body: CreateOrganizationDto,
-    @RequestActor() actor: Actor,
+    @Operator() actor: Actor,
   ): Promise<CreatedOrganization> {
     return this.organizations.create(body, actor);
   }
@@ -69,7 +68,7 @@ export class AdminOrganizationsController {
   async changeOrganization(
     @Param('id') id: string,
     @Body() body: UpdateOrganizationDto,
-    @RequestActor() actor: Actor,
+    @Operator() actor: Actor,
   ): Promise<Organization> {
     const { plan, monthlyLimit, externalId } = body;
     if (plan === undefined && monthlyLimit === undefined && externalId === undefined) {
@@ -87,7 +86,7 @@ export class AdminOrganizationsController {
       'usage of the organization remains available by its ID.',
   })
   @ApiResult(HttpStatus.OK, DeletedOrganization, 'The deleted organization.', DELETED_ORGANIZATION)
-  async deleteOrganization(@Param('id') id: string, @RequestActor() actor: Actor): Promise<DeletedOrganization> {
+  async deleteOrganization(@Param('id') id: string, @Operator() actor: Actor): Promise<DeletedOrganization> {
     return this.organizations.delete(id, actor);
   }
 }

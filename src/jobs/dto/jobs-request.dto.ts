@@ -148,15 +148,6 @@ export function organizationOf(request: Request, variant: JobVariant, id: string
   return caller.organization.id;
 }
 
-/** The query parameters of the lists of jobs and of subscriptions. */
-export class JobsQueryDto {
-  @PageLimit(10)
-  limit: number = PAGE_SIZE_DEFAULT;
-
-  @PageAfter()
-  after?: string;
-}
-
 /** The query parameters of the results of a job. */
 export class ResultsQueryDto {
   @ApiPropertyOptional({

@@ -36,14 +36,6 @@ export class CreateWebhookDto {
   events?: WebhookEvent[];
 }
 
-export class DeliveriesQueryDto {
-  @PageLimit(20)
-  limit: number = PAGE_SIZE_DEFAULT;
-
-  @PageAfter()
-  after?: string;
-}
-
 const JOB_EVENT = {
   type: 'job.completed',
   timestamp: '2026-11-20T17:12:00.000Z',
