@@ -28,7 +28,7 @@ export function hasClaim(claims: JWTPayload, { claim, value }: { claim: string; 
 
 /** The scopes of this service that a token has: the claim `scope` is one text (RFC 9068), of some providers a list. */
 export function scopesOf({ scope }: JWTPayload): Scope[] {
-  const names: unknown[] = Array.isArray(scope) ? scope : String(scope ?? '').split(' ');
+  const names: unknown[] = Array.isArray(scope) ? scope : typeof scope === 'string' ? scope.split(' ') : [];
   return SCOPES.filter((name) => names.includes(tokenScope(name)));
 }
 

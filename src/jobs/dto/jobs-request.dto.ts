@@ -18,8 +18,6 @@ import {
   OptionalInteger,
   PAGE_SIZE_DEFAULT,
   PAGE_SIZE_MAX,
-  PageAfter,
-  PageLimit,
 } from '../../http/validation.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
 import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
