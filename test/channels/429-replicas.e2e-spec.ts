@@ -45,10 +45,7 @@ let replicas: [TestService, TestService];
     const issue = () => replicas[0].app.get(ApiKeysService).issue({ organizationId: id });
     const keys = await Promise.all(Array.from({ length: 12 }, issue));
     const responses = await spread(12 * RATE, (replica, index) => replica.get('/usage', keys[index % 12]?.key ?? ''));
-    expect(statuses(responses)).toEqual([
-      ...Array<number>(10 * RATE).fill(200),
-      ...Array<number>(2 * RATE).fill(429),
-    ]);
+    expect(statuses(responses)).toEqual([...Array<number>(10 * RATE).fill(200), ...Array<number>(2 * RATE).fill(429)]);
   });
 
   it('use local counts when Redis is killed, and each logs it once', async () => {

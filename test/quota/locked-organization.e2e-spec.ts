@@ -7,7 +7,9 @@ import { until } from '../harness/until.js';
 let service: TestService;
 beforeAll(async () => {
   useOwnTimeouts();
-  service = await startService({ environment: { CALLS_PER_KEY: 0, CALLS_PER_ORGANIZATION: 0, RATE_LIMIT_PER_MINUTE: 0 } });
+  service = await startService({
+    environment: { CALLS_PER_KEY: 0, CALLS_PER_ORGANIZATION: 0, RATE_LIMIT_PER_MINUTE: 0 },
+  });
 });
 afterAll(() => service.close());
 
