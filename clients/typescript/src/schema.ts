@@ -2434,14 +2434,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -2925,14 +2925,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -3226,14 +3226,14 @@ export interface operations {
                      *       "transcript": {
                      *         "en": [
                      *           {
-                     *             "text": "Good morning from the boatyard.",
+                     *             "text": "Good morning from the slip below the lighthouse.",
                      *             "start": 0.24,
-                     *             "duration": 3.12
+                     *             "duration": 3.2
                      *           },
                      *           {
-                     *             "text": "This little dinghy was built in 1962.",
-                     *             "start": 3.4,
-                     *             "duration": 2.9
+                     *             "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *             "start": 3.62,
+                     *             "duration": 3.333
                      *           }
                      *         ]
                      *       },
@@ -3499,14 +3499,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -5422,14 +5422,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -6890,14 +6890,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
