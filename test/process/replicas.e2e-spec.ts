@@ -22,6 +22,7 @@ const ADMIN_TOKEN = 'an-admin-token-of-the-replicas-42';
 const WITHOUT_LIMITS = {
   RATE_LIMIT_PER_MINUTE: '0',
   CALLS_PER_KEY: '0',
+  CALLS_PER_ORGANIZATION: '0',
   CALLS_PER_PROCESS: '0',
   UPSTREAM_CONCURRENCY: String(CALLS),
 };
