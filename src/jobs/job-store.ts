@@ -5,13 +5,13 @@ import type { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { bytesToBase62 } from '../domain/base62.js';
 import { InvalidApiKeyError } from '../domain/errors.js';
+import { IdempotencyConflictError } from '../http/idempotency-key.js';
 import { toPage, type Page, type PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { columnsOf, type JobRow } from './job-row.js';
 import type { Variant } from './job-variants.js';
 import {
-  IdempotencyConflictError,
   parseCursor,
   ResultsExpiredError,
   STORED_JOBS_MAX,

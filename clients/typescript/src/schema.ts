@@ -373,7 +373,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description Events of archive jobs and subscriptions are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, which cannot be retrieved later. An organization can have 10 webhooks. Requires the Pro plan.
+         * @description Events of archive jobs and subscriptions are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, which cannot be retrieved later, except by the same request with the same `Idempotency-Key` within 24 hours. An organization can have 10 webhooks. Requires the Pro plan.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -1551,7 +1551,7 @@ export interface components {
              * @enum {string|null}
              */
             disabledReason: "gone" | "failing" | null;
-            /** @description The secret that signs the deliveries (Standard Webhooks). It is returned only this once and cannot be retrieved later. */
+            /** @description The secret that signs the deliveries (Standard Webhooks). It is returned only once, except to a repeated request with the same `Idempotency-Key`. */
             secret: string;
         };
         NewWebhookBody: {
@@ -7057,7 +7057,10 @@ export interface operations {
     createWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: the same key and body return the webhook that the first request has created, another body is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; with the secret in force for 24 hours, then they are refused as long as the webhook exists, for the organization. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -7067,7 +7070,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The new webhook, including its secret. */
+            /** @description The new webhook, or the one that a request with the same key has created, including its secret. */
             201: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7152,7 +7155,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `conflict`: The organization has too many webhooks. `conflict`: The service has no key for the secrets of webhooks. */
+            /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. `conflict`: The organization has too many webhooks. `conflict`: The service has no key for the secrets of webhooks. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

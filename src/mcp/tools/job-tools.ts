@@ -1,14 +1,11 @@
 import { z } from 'zod';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { counted } from '../../domain/errors.js';
+import { IDEMPOTENCY_KEY_CHARACTERS, IDEMPOTENCY_KEY_LENGTH_MAX } from '../../http/idempotency-key.js';
 import { JOB_STATES } from '../../jobs/job-states.js';
 import { JOB_REASONS, ON_QUOTA } from '../../jobs/job.js';
 import type { JobDto } from '../../jobs/dto/job.dto.js';
-import {
-  IDEMPOTENCY_KEY_CHARACTERS,
-  IDEMPOTENCY_KEY_LENGTH_MAX,
-  UPLOADS_MAX,
-} from '../../jobs/dto/jobs-request.dto.js';
+import { UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
 import { codeSpan, escapeMarkdown } from '../../transcripts/formats/markdown.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
 import {
