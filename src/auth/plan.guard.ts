@@ -19,9 +19,10 @@ export class PlanGuard implements CanActivate {
   async canActivate(execution: ExecutionContext): Promise<boolean> {
     const feature = this.reflector.getAllAndOverride(RequiredFeature, [execution.getHandler(), execution.getClass()]);
     if (!feature) throw new Error('PlanGuard guards a route without RequiredFeature.');
-    const { plan } = requestContextOf(execution).caller.organization;
+    const context = requestContextOf(execution);
+    const { plan } = context.caller.organization;
     if (planIncludes(plan, feature)) return true;
-    await this.rateLimit.count(execution);
+    await this.rateLimit.refusalOf(context);
     throw new FeatureNotInPlanError(feature, plan, requiredPlan(feature));
   }
 }

@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import { RequestRateExceededError } from '../domain/errors.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
-import { requestContextOf } from '../http/request-context.js';
+import { requestContextOf, type RequestContext } from '../http/request-context.js';
 import { KeyRateLimit, type RateRecord } from './key-rate-limit.js';
 import { RejectionMetrics } from './rejection-metrics.js';
 
@@ -21,18 +21,23 @@ export class RateLimitGuard implements CanActivate {
   ) {}
 
   async canActivate(execution: ExecutionContext): Promise<boolean> {
-    const record = await this.count(execution);
-    if (!record || record.granted) return true;
+    const refusal = await this.refusalOf(requestContextOf(execution), this.reflector.get(OwnRateLimit, execution.getHandler()));
+    if (refusal) throw refusal;
+    return true;
+  }
+
+  /** Counts a call, and returns the error that refuses it. @param own the name of its own count */
+  async refusalOf(context: RequestContext, own?: string): Promise<RequestRateExceededError | undefined> {
+    const record = await this.count(context, own);
+    if (!record || record.granted) return undefined;
     this.metrics.count('key_per_minute');
-    throw new RequestRateExceededError(this.rate.limit, record.resetSeconds);
+    return new RequestRateExceededError(this.rate.limit, record.resetSeconds);
   }
 
   /** Counts a call and sets its `X-RateLimit-*` headers. @returns undefined when the limit is turned off */
-  async count(execution: ExecutionContext): Promise<RateRecord | undefined> {
+  private async count(context: RequestContext, own: string | undefined): Promise<RateRecord | undefined> {
     const { limit } = this.rate;
     if (limit === 0) return undefined;
-    const context = requestContextOf(execution);
-    const own = this.reflector.get(OwnRateLimit, execution.getHandler());
     const { keyId } = context.caller;
     const record = await this.rate.count(own === undefined ? keyId : `${own}:${keyId}`);
     setRateLimitHeaders(context, limit, record);

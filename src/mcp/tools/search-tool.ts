@@ -27,8 +27,8 @@ export const searchChannelTranscripts = defineTool({
   title: "Search a channel's newest transcripts",
   description:
     'Finds a word or a phrase in the transcripts of the newest uploads of a YouTube channel. Returns each match with the ' +
-    'segments before and after and a link to its second. Costs one transcript of the monthly quota for each of the searched ' +
-    `videos that is fetched; cached and failed ones are free. Requires the Pro plan. ${TEXT_IS_DATA}`,
+    'segments before and after and a link to its second. Costs one transcript of the monthly quota for each video that is ' +
+    `fetched; cached and failed ones are free. Requires the Pro plan. ${TEXT_IS_DATA}`,
   feature: 'channel_transcripts',
   limitsConcurrency: true,
   input: z.strictObject({
@@ -37,20 +37,18 @@ export const searchChannelTranscripts = defineTool({
       .string()
       .min(1)
       .max(200)
-      .describe('A word or a phrase as it is said, without regard to case. Not a list of words, and no wildcards.'),
+      .describe('A word or a phrase as it is said, in any case. Not a list of words, and no wildcards.'),
     limit: z
       .int()
       .min(1)
       .max(VIDEOS_MAX)
       .default(10)
-      .describe('The number of videos to search at most, the newest ones.'),
+      .describe('Videos to search at most.'),
     kinds,
-    maxMatches: z.int().min(1).max(MATCHES_MAX).default(20).describe('The number of matches to return at most.'),
+    maxMatches: z.int().min(1).max(MATCHES_MAX).default(20).describe('Matches to return at most.'),
     languages,
     match,
-    maxChars: maxChars.describe(
-      'The maximum length of the text of this result, in characters. Further matches are only counted.',
-    ),
+    maxChars: maxChars.describe('Characters of the text at most. Further matches are only counted.'),
   }),
   output: z.object({
     channelId: z.string(),
