@@ -30,6 +30,7 @@ import { searchChannelTranscripts } from './tools/search-tool.js';
 import { followChannel, getNewTranscripts } from './tools/subscription-tools.js';
 import { type Tool, ToolServices } from './tools/tool.js';
 import { getChannelTranscripts, getVideoTranscript } from './tools/transcript-tools.js';
+import { visibleText } from './visible-text.js';
 
 const TOOLS: readonly Tool[] = [
   listChannelUploads,
@@ -162,7 +163,11 @@ export class McpTools {
         return tool.run(params.arguments ?? {}, context, this.services);
       });
       count('ok');
-      return { content: [{ type: 'text', text }], structuredContent: tool.output.parse(structured) };
+      const fields = visibleText(JSON.stringify(tool.output.parse(structured)));
+      return {
+        content: [{ type: 'text', text: visibleText(text) }],
+        structuredContent: JSON.parse(fields) as Record<string, unknown>,
+      };
     } catch (error) {
       const reported = asDomainError(error, context.requestId);
       const { code, message, retryAfterSeconds } = reported;
@@ -172,7 +177,7 @@ export class McpTools {
       const retry = isSaid ? [] : [`Retry after ${retryAfterSeconds} s.`];
       const sentences = [message, REMEDIES[code] ?? [], retry].flat().join(' ');
       const text = this.redact(`${code}: ${sentences} (request ${context.requestId})`);
-      return { content: [{ type: 'text', text }], isError: true };
+      return { content: [{ type: 'text', text: visibleText(text) }], isError: true };
     }
   }
 }

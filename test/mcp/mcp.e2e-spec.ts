@@ -354,6 +354,18 @@ describe('a refused call of a tool', () => {
     expect(text).not.toContain(key);
   });
 
+  it('and any result show invisible and direction characters, in which a text can hide instructions', async () => {
+    const { client } = await customer();
+    const { text } = await call(client, 'get_usage', { 'a\u202eb': 1 });
+    expect(text).toContain('a\ufffdb');
+    const { structured } = await call(client, 'start_archive_job', { channel: '@tidewater', limit: 1 });
+    const job = () => call(client, 'get_job', { id: structured.id });
+    await until(async () => (await job()).structured.state === 'completed');
+    const channel = JSON.stringify({ id: `UC${'x'.repeat(22)}`, name: 'har\u2066bour\u200b', handle: null });
+    await service.query(`UPDATE jobs SET channel = '${channel}' WHERE id = '${structured.id}'`);
+    expect((await job()).text).toContain('for har\ufffdbour\ufffd: completed');
+  });
+
   it('is one of a plan without the feature, or of a used-up quota', async () => {
     const free = await connect((await service.organization({ plan: 'free' })).key);
     for (const name of ['get_channel_transcripts', 'search_channel_transcripts', 'start_archive_job']) {
