@@ -154,7 +154,11 @@ export class McpTools {
       this.calls.inc({ tool: name, outcome: context.responseEnd.aborted ? 'canceled' : outcome });
     context.log['tool'] = name;
     try {
-      const { text, structured } = await inSpan('mcp.tool', { 'mcp.tool': name }, async () => {
+      const {
+        text,
+        structured,
+        calls = 1,
+      } = await inSpan('mcp.tool', { 'mcp.tool': name }, async () => {
         const { organization, keyId } = context.caller;
         if (feature !== undefined && !planIncludes(organization.plan, feature))
           throw new FeatureNotInPlanError(feature, organization.plan, requiredPlan(feature));
@@ -163,6 +167,7 @@ export class McpTools {
         return tool.run(params.arguments ?? {}, context, this.services);
       });
       count('ok');
+      await this.rateLimit.addCalls(context, calls - 1);
       const fields = visibleText(JSON.stringify(tool.output.parse(structured)));
       return {
         content: [{ type: 'text', text: visibleText(text) }],

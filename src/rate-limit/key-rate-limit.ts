@@ -43,10 +43,10 @@ export class KeyRateLimit {
       : memory;
   }
 
-  /** Counts a call of a caller. */
-  async count(caller: string): Promise<RateRecord> {
+  /** Counts a call of a caller, or as many as it is worth. */
+  async count(caller: string, calls = 1): Promise<RateRecord> {
     // Beyond the limit the limiter rejects with the count.
-    const counted: unknown = await this.limiter.consume(caller).catch((rejected: unknown) => rejected);
+    const counted: unknown = await this.limiter.consume(caller, calls).catch((rejected: unknown) => rejected);
     if (!(counted instanceof RateLimiterRes)) throw counted;
     const { consumedPoints: used, msBeforeNext } = counted;
     // In memory the rest of a window is computed by the wall clock, which may be set back; the window ends by a timer.

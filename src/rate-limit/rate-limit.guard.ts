@@ -21,7 +21,10 @@ export class RateLimitGuard implements CanActivate {
   ) {}
 
   async canActivate(execution: ExecutionContext): Promise<boolean> {
-    const refusal = await this.refusalOf(requestContextOf(execution), this.reflector.get(OwnRateLimit, execution.getHandler()));
+    const refusal = await this.refusalOf(
+      requestContextOf(execution),
+      this.reflector.get(OwnRateLimit, execution.getHandler()),
+    );
     if (refusal) throw refusal;
     return true;
   }
@@ -32,6 +35,11 @@ export class RateLimitGuard implements CanActivate {
     if (!record || record.granted) return undefined;
     this.metrics.count('key_per_minute');
     return new RequestRateExceededError(this.rate.limit, record.resetSeconds);
+  }
+
+  /** Counts more for a call that was counted as one. The headers of its response may be sent already. */
+  async addCalls({ caller }: RequestContext, calls: number): Promise<void> {
+    if (calls > 0 && this.rate.limit > 0) await this.rate.count(caller.keyId, calls);
   }
 
   /** Counts a call and sets its `X-RateLimit-*` headers. @returns undefined when the limit is turned off */

@@ -52,9 +52,7 @@ export const startArchiveJob = defineTool({
       .min(1)
       .max(UPLOADS_MAX)
       .optional()
-      .describe(
-        'Videos at most, from the start of the list: the newest uploads of a channel. By default all.',
-      ),
+      .describe('Videos at most, from the start of the list: the newest uploads of a channel. By default all.'),
     since: videoId.optional().describe('The ID of a video: only the uploads of the channel above it.'),
     languages,
     match,

@@ -18,6 +18,8 @@ import {
 
 const VIDEOS_MAX = 50;
 const MATCHES_MAX = 100;
+/** About eight hours of speech, which take 30 ms: a search counts as a call for each. */
+const BYTES_PER_CALL = 1024 * 1024;
 /** For the counts at the end of the text, and there for each video that could not be searched. */
 const FOOTER_CHARACTERS = 400;
 const FAILURE_CHARACTERS = 20;
@@ -38,12 +40,7 @@ export const searchChannelTranscripts = defineTool({
       .min(1)
       .max(200)
       .describe('A word or a phrase as it is said, in any case. Not a list of words, and no wildcards.'),
-    limit: z
-      .int()
-      .min(1)
-      .max(VIDEOS_MAX)
-      .default(10)
-      .describe('Videos to search at most.'),
+    limit: z.int().min(1).max(VIDEOS_MAX).default(10).describe('Videos to search at most.'),
     kinds,
     maxMatches: z.int().min(1).max(MATCHES_MAX).default(20).describe('Matches to return at most.'),
     languages,
@@ -68,7 +65,7 @@ export const searchChannelTranscripts = defineTool({
     const failed: { videoId: string; code: string }[] = [];
     let text = '';
     const footerCharacters = FOOTER_CHARACTERS + FAILURE_CHARACTERS * limit;
-    let [matchesTotal, isFull] = [0, false];
+    let [matchesTotal, bytesRead, isFull] = [0, 0, false];
     for await (const event of delivery.events('listed')) {
       if (event.type === 'channel') text += `${listHead(event)}\n`;
       if (event.type !== 'result') continue;
@@ -80,6 +77,7 @@ export const searchChannelTranscripts = defineTool({
       }
       const found = await searchTranscript(await inflate(entry.transcript), phrase);
       matchesTotal += found.length;
+      bytesRead += entry.transcript.jsonBytes;
       let head = `${videoHead(entry, 2)}\n`;
       for (const match of found.slice(0, maxMatches - matches.length)) {
         const section = `${head}${matchLine(videoId, match)}\n`;
@@ -95,7 +93,8 @@ export const searchChannelTranscripts = defineTool({
       (matchesTotal > matches.length ? `, the first ${matches.length} shown.` : '.') +
       (isFull ? ' The text has reached maxChars.' : '');
     text += `---\n\n${counts}\n${failuresText(failed)}\n${costLine(summary)}\n`;
-    return { text, structured: { channelId: plan.resource, matches, matchesTotal, failed, summary } };
+    const structured = { channelId: plan.resource, matches, matchesTotal, failed, summary };
+    return { text, structured, calls: Math.ceil(bytesRead / BYTES_PER_CALL) };
   },
 });
 

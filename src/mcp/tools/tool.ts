@@ -46,6 +46,8 @@ export interface ToolResult {
   text: string;
   /** For programs: ids and counts, never the text again. Other fields than those of the output schema are left out. */
   structured: object;
+  /** As how many calls it counts against the limit per minute; 1 by default. */
+  calls?: number;
 }
 
 export interface Tool {
@@ -134,7 +136,9 @@ export const kinds = z
   .array(z.enum(VIDEO_KINDS))
   .min(1)
   .optional()
-  .describe('Only these kinds count for limit; by default all. `["video", "short"]` leaves out live and announced ones.');
+  .describe(
+    'Only these kinds count for limit; by default all. `["video", "short"]` leaves out live and announced ones.',
+  );
 
 export const include = z
   .array(z.enum(INCLUDABLE))
@@ -176,7 +180,9 @@ export const cursor = z
   .string()
   .max(16_384)
   .optional()
-  .describe('Of the last result, to continue its text. The other parameters, except maxChars, stay those of the first call.');
+  .describe(
+    'Of the last result, to continue its text. The other parameters, except maxChars, stay those of the first call.',
+  );
 
 // Fields of results have no descriptions: their names are those of the HTTP responses.
 

@@ -39,12 +39,7 @@ export const getChannelTranscripts = defineTool({
   limitsConcurrency: true,
   input: z.strictObject({
     channel: channel.optional().describe(`Required without a cursor: ${CHANNEL_FORMS}.`),
-    limit: z
-      .int()
-      .min(1)
-      .max(CURSOR_VIDEOS_MAX)
-      .default(CHANNEL_VIDEOS_DEFAULT)
-      .describe('Videos at most.'),
+    limit: z.int().min(1).max(CURSOR_VIDEOS_MAX).default(CHANNEL_VIDEOS_DEFAULT).describe('Videos at most.'),
     kinds,
     languages,
     match,
@@ -81,9 +76,7 @@ export const getVideoTranscript = defineTool({
   feature: 'video_transcripts',
   limitsConcurrency: true,
   input: z.strictObject({
-    video: reference
-      .optional()
-      .describe('Required without a cursor: the ID (11 characters) or the URL of a video.'),
+    video: reference.optional().describe('Required without a cursor: the ID (11 characters) or the URL of a video.'),
     languages,
     match,
     include,
