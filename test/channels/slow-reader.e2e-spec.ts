@@ -44,7 +44,7 @@ class Reader {
   /** Reads so many bytes at a time, until the returned function is called. */
   readSteadily(bytes: number, everyMs: number): () => void {
     this.socket.on('readable', () => undefined);
-    const reading = setInterval(() => this.take(this.socket.read(bytes) ?? this.socket.read() ?? Buffer.of()), everyMs);
+    const reading = setInterval(() => this.take((this.socket.read(bytes) ?? Buffer.of()) as Buffer), everyMs);
     return () => clearInterval(reading);
   }
 

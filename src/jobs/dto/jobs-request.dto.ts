@@ -5,14 +5,12 @@ import type { Request } from 'express';
 import { Kinds, SINCE_INVALID, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import type { VideoKind } from '../../domain/transcript.js';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
-import { invalidField } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import { requestContext } from '../../http/request-context.js';
 import {
   AFTER_INVALID,
   digitsOf,
   HasNoApiKey,
-  hasNoApiKey,
   LIMIT_INVALID,
   Optional,
   OptionalInteger,
