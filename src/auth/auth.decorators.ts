@@ -53,9 +53,5 @@ export function RequiresApiKey(limits: Limits = {}): MethodDecorator & ClassDeco
 
 function guardedBy(guards: Parameters<typeof UseGuards>, { limitsRate = true, limitsConcurrency = false }: Limits) {
   const limits = [...(limitsRate ? [RateLimitGuard] : []), ...(limitsConcurrency ? [CallsInFlightGuard] : [])];
-  return applyDecorators(
-    UseGuards(...guards, ...limits),
-    ApiBearerAuth(API_KEY_SCHEME),
-    ApiBearerAuth(TOKEN_SCHEME),
-  );
+  return applyDecorators(UseGuards(...guards, ...limits), ApiBearerAuth(API_KEY_SCHEME), ApiBearerAuth(TOKEN_SCHEME));
 }

@@ -11,13 +11,7 @@ import type { Payer } from '../quota/quota.service.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { columnsOf, type JobRow } from './job-row.js';
 import type { Variant } from './job-variants.js';
-import {
-  parseCursor,
-  ResultsExpiredError,
-  STORED_JOBS_MAX,
-  StoredResultsLimitError,
-  toCursor,
-} from './job.js';
+import { parseCursor, ResultsExpiredError, STORED_JOBS_MAX, StoredResultsLimitError, toCursor } from './job.js';
 import { CursorExpiredError } from './subscription.js';
 
 /** The entry of a video as it is stored: its JSON, deflated to a part of a gzip member. */

@@ -23,13 +23,7 @@ import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
 import { AllowsHead } from '../http/route.decorators.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
-import {
-  ApiResults,
-  locationOf,
-  OnJob,
-  OnJobs,
-  TOO_MUCH_STORED,
-} from './dto/api-jobs.js';
+import { ApiResults, locationOf, OnJob, OnJobs, TOO_MUCH_STORED } from './dto/api-jobs.js';
 import { JobsQueryDto, organizationOf, ResultsQueryDto } from './dto/jobs-request.dto.js';
 import {
   FEED_EXAMPLE,

@@ -75,20 +75,25 @@ describe('an event', () => {
   it.each([
     ['COMMIT', []],
     ['ROLLBACK', ['succeeded']],
-  ] as const)('that occurs while a webhook is deleted follows the outcome (%s), and reaches the others', async (end, states) => {
-    const owner = await steps.customer();
-    const { id } = await steps.addWebhook(owner.key);
-    const endDeletion = await holdLock(service.databaseUrl, `DELETE FROM webhooks WHERE id = '${owner.id}'`);
-    const enqueued = steps.enqueue(owner);
-    await until(async () => (await service.query(WAITING_FOR_LOCKS)).length === 1);
-    await endDeletion(end);
-    await enqueued;
-    const statesOf = async (id: string) =>
-      (await service.query(`SELECT state FROM webhook_deliveries WHERE webhook_id = '${id}'`)).map(({ state }) => state);
-    await until(async () => (await statesOf(id)).join() === 'succeeded');
-    await until(async () => (await statesOf(owner.id)).join() === states.join());
-    expect(receiver.received).toHaveLength(1 + states.length);
-  });
+  ] as const)(
+    'that occurs while a webhook is deleted follows the outcome (%s), and reaches the others',
+    async (end, states) => {
+      const owner = await steps.customer();
+      const { id } = await steps.addWebhook(owner.key);
+      const endDeletion = await holdLock(service.databaseUrl, `DELETE FROM webhooks WHERE id = '${owner.id}'`);
+      const enqueued = steps.enqueue(owner);
+      await until(async () => (await service.query(WAITING_FOR_LOCKS)).length === 1);
+      await endDeletion(end);
+      await enqueued;
+      const statesOf = async (id: string) =>
+        (await service.query(`SELECT state FROM webhook_deliveries WHERE webhook_id = '${id}'`)).map(
+          ({ state }) => state,
+        );
+      await until(async () => (await statesOf(id)).join() === 'succeeded');
+      await until(async () => (await statesOf(owner.id)).join() === states.join());
+      expect(receiver.received).toHaveLength(1 + states.length);
+    },
+  );
 
   it('does not wait until the deliveries of a webhook are deleted', async () => {
     const owner = await steps.customer();

@@ -142,7 +142,9 @@ describe('a webhook', () => {
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
     const body = JSON.stringify({ url: receiver.url });
     const given = { ...headers, 'Idempotency-Key': Buffer.from(idempotencyKey).toString('latin1') };
-    expect((await service.request('POST', '/webhooks', given, body)).body.error.details[0].field).toBe('Idempotency-Key');
+    expect((await service.request('POST', '/webhooks', given, body)).body.error.details[0].field).toBe(
+      'Idempotency-Key',
+    );
   });
 
   it.each([
