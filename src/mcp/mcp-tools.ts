@@ -203,5 +203,5 @@ function outlineOf(output: z.ZodObject): string {
       return `${name}: [${outlineOf(value.element)}]`;
     return value instanceof z.ZodObject ? `${name}: ${outlineOf(value)}` : name;
   });
-  return `{ ${fields.join(', ')} }`;
+  return `{${fields.join(', ')}}`;
 }
