@@ -6,19 +6,13 @@ import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { bytesToBase62 } from '../domain/base62.js';
 import type { Actor } from '../domain/caller.js';
 import { InvalidApiKeyError } from '../domain/errors.js';
+import { IdempotencyConflictError } from '../http/idempotency-key.js';
 import { toPage, type Page, type PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { columnsOf, type JobRow } from './job-row.js';
 import type { Variant } from './job-variants.js';
-import {
-  IdempotencyConflictError,
-  parseCursor,
-  ResultsExpiredError,
-  STORED_JOBS_MAX,
-  StoredResultsLimitError,
-  toCursor,
-} from './job.js';
+import { parseCursor, ResultsExpiredError, STORED_JOBS_MAX, StoredResultsLimitError, toCursor } from './job.js';
 import { CursorExpiredError } from './subscription.js';
 
 /** The entry of a video as it is stored: its JSON, deflated to a part of a gzip member. */

@@ -5,14 +5,12 @@ import type { Request } from 'express';
 import { Kinds, SINCE_INVALID, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import type { VideoKind } from '../../domain/transcript.js';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
-import { invalidField } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import { requestContext } from '../../http/request-context.js';
 import {
   AFTER_INVALID,
   digitsOf,
   HasNoApiKey,
-  hasNoApiKey,
   LIMIT_INVALID,
   Optional,
   OptionalInteger,
@@ -25,11 +23,6 @@ import { VIDEO_ID } from '../../domain/video-reference.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
 export const UPLOADS_MAX = 2_147_483_647;
-
-export const IDEMPOTENCY_KEY = 'Idempotency-Key';
-export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
-/** Printable ASCII characters. */
-export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 
 const JOB_VIDEOS_MAX = 10_000;
 const VIDEOS_INVALID = `videos must be a list of 1 to ${JOB_VIDEOS_MAX} IDs or URLs of videos.`;
@@ -117,24 +110,6 @@ export const NEW_JOB_BODIES = {
   },
   videos: { summary: 'A list of videos', value: { videos: ['hl-dinghy__', 'https://youtu.be/hl-silent__'] } },
 } satisfies Record<string, { summary: string; value: Partial<CreateJobDto> }>;
-
-/**
- * The `Idempotency-Key` of a request; undefined when it has none. It is stored, so it must not contain an API key.
- *
- * @throws InvalidRequestError
- */
-export function idempotencyKey(request: Request): string | undefined {
-  const values = request.headersDistinct[IDEMPOTENCY_KEY.toLowerCase()];
-  if (values === undefined) return undefined;
-  const [key = ''] = values;
-  const isValid =
-    values.length === 1 && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX && IDEMPOTENCY_KEY_CHARACTERS.test(key);
-  if (isValid && hasNoApiKey(key)) return key;
-  const message = isValid
-    ? `${IDEMPOTENCY_KEY} must not contain an API key.`
-    : `${IDEMPOTENCY_KEY} must have 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters, given once.`;
-  throw invalidField(IDEMPOTENCY_KEY, message);
-}
 
 /**
  * The organization of the caller; adds the job or subscription to the log line of the request, unless the path has another text
