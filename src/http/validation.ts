@@ -44,14 +44,13 @@ export const PAGE_SIZE_DEFAULT = 25;
 export const PAGE_SIZE_MAX = 100;
 
 /** The query parameter `limit` of a list. Values above the maximum count as that. */
-export function PageLimit(example: number, defaultSize = PAGE_SIZE_DEFAULT): PropertyDecorator {
+export function PageLimit(defaultSize = PAGE_SIZE_DEFAULT): PropertyDecorator {
   return applyDecorators(
     ApiPropertyOptional({
       type: 'integer',
       minimum: 1,
       default: defaultSize,
       description: `The maximum number of entries of the list to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
-      example,
     }),
     Transform(({ value }: { value: unknown }) => Math.min(digitsOf(value), PAGE_SIZE_MAX)),
     Min(1, { message: LIMIT_INVALID }),

@@ -24,8 +24,17 @@ interface Operation {
   summary: string;
   security?: object[];
   tags?: string[];
-  parameters?: { name: string; description?: string; example?: unknown; schema: Schema }[];
+  parameters?: Parameter[];
+  requestBody?: { content: Record<string, Media> };
   responses: Record<string, OneResponse>;
+}
+interface Parameter {
+  name: string;
+  required?: boolean;
+  description?: string;
+  example?: unknown;
+  examples?: object;
+  schema: Schema;
 }
 interface OneResponse {
   description: string;
@@ -92,8 +101,8 @@ function described(path: string, status: number, method = 'get'): Schema {
   return schema;
 }
 
-function operations(): [string, Operation][] {
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
+function operations({ paths } = document): [string, Operation][] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): [string, Operation] => [
       `${method.toUpperCase()} ${path}`,
       operation,
@@ -201,6 +210,50 @@ describe('the OpenAPI document', () => {
       expect(shown(path, method)?.content).toEqual({ ...response.content, ...response['x-other-content'] });
       expect(shown(path, method)).not.toHaveProperty('x-other-content');
     }
+  });
+
+  it('has no optional parameter or header with a value that Swagger UI or another tool would send', async () => {
+    const { spec } = await swaggerUi();
+    const filled = ({ example, examples, schema }: Parameter): unknown => example ?? examples ?? schema['example'];
+    const found = operations().flatMap(([name, { parameters = [] }]) =>
+      parameters.filter((one) => !one.required && filled(one) !== undefined).map((one) => `${name} ${one.name}`),
+    );
+    expect(found).toEqual([]);
+    const shown = operations(spec).flatMap(([name, { parameters = [] }]) =>
+      parameters.map((one) => ({ name, ...one })),
+    );
+    expect(shown.filter((one) => !one.required && (filled(one) ?? one.schema['default']) !== undefined)).toEqual([]);
+    const limit = shown.find((one) => one.name === 'limit');
+    expect(limit?.description).toMatch(/ Default: `25`\.$/);
+    expect(shown.length).toBeGreaterThan(50);
+  });
+
+  it('has an example for each body that leaves out what is optional', async () => {
+    const { spec } = await swaggerUi();
+    const bodies = operations(spec).flatMap(([name, { requestBody }]) =>
+      Object.values(requestBody?.content ?? {}).map((media) => ({ name, ...media })),
+    );
+    expect(bodies.length).toBeGreaterThan(8);
+    // One message of JSON-RPC, which says itself what it needs.
+    for (const { name, schema, example, examples } of bodies.filter((body) => body.name !== 'POST /mcp')) {
+      const sent = examples ? Object.values(examples).map(({ value }) => value) : [example];
+      const { required = [] } = document.components.schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? {};
+      for (const value of sent) {
+        expect([name, mismatch(schema, value)]).toEqual([name, null]);
+        // A job has one source, of which each example shows another.
+        const fields = name === 'POST /jobs' ? [expect.stringMatching(/^(?:channel|playlist|videos)$/)] : required;
+        expect([name, Object.keys(value as object)]).toEqual([name, fields]);
+      }
+    }
+  });
+
+  it('begins with what the service does and the first call, and links to the rules', async () => {
+    const { description } = (document as unknown as { info: { description: string } }).info;
+    expect(description).toMatch(/^Returns the transcripts [^]*\n    curl -H "Authorization: Bearer <API_KEY>" /);
+    expect(description).not.toMatch(/percent-encoding|X-Request-Id/);
+    const { text } = await service.request('GET', '/docs/errors');
+    for (const [, anchor] of description.matchAll(/\]\(\/docs\/errors#([^)]+)\)/g))
+      expect(text).toContain(` id="${anchor}"`);
   });
 
   it('has the API key as its first scheme, and only access tokens have the format of one', () => {

@@ -1012,10 +1012,7 @@ export interface components {
             match?: "all" | "first";
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
-            /**
-             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
-             * @example 60
-             */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /**
              * @description IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two entries and is charged once at most.
@@ -1259,10 +1256,7 @@ export interface components {
             match?: "all" | "first";
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
-            /**
-             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
-             * @example 60
-             */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /** @description The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`. */
             channel?: string;
@@ -1466,10 +1460,7 @@ export interface components {
             match?: "all" | "first";
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
-            /**
-             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
-             * @example 60
-             */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /**
              * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts.
@@ -2323,7 +2314,7 @@ export interface operations {
                 match?: "all" | "first";
                 /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
                 include?: string;
-                /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
                 chunkSeconds?: number;
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
@@ -2813,7 +2804,7 @@ export interface operations {
                 match?: "all" | "first";
                 /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
                 include?: string;
-                /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
                 chunkSeconds?: number;
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
@@ -3122,7 +3113,7 @@ export interface operations {
                 match?: "all" | "first";
                 /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
                 include?: string;
-                /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
                 chunkSeconds?: number;
                 /** @description The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` and `vtt` have the first. By default the format that `Accept` names, or `json`. */
                 format?: "json" | "text" | "srt" | "vtt" | "markdown";
@@ -3403,6 +3394,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "videos": [
+                 *         "hl-dinghy__",
+                 *         "https://www.youtube.com/watch?v=hl-silent__"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["VideosBodyDto"];
             };
         };
@@ -5632,6 +5631,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "channel": "@harbourlight"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewSubscriptionBody"];
             };
         };
@@ -6194,6 +6198,7 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["SubscriptionChangeBody"];
             };
         };
@@ -7063,6 +7068,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://app.example.com/hooks/transcripts"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewWebhookBody"];
             };
         };
@@ -8317,6 +8327,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Acme",
+                 *       "plan": "pro"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewOrganizationBody"];
             };
         };
@@ -8734,6 +8750,7 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["OrganizationChangeBody"];
             };
         };
@@ -9038,6 +9055,7 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["NewKeyBody"];
             };
         };
@@ -9196,6 +9214,7 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["RotationBody"];
             };
         };
@@ -9668,7 +9687,7 @@ export interface operations {
             query?: {
                 /** @description Whether to compare the count of every month with the sum of its settled calls. */
                 verify?: "true" | "false";
-                /** @description The first day (UTC) of a report. By default the first day of the current month. */
+                /** @description The first day (UTC) of a report, such as 2026-10-01. By default the first day of the current month. */
                 from?: string;
                 /** @description The day (UTC) after the last day of a report, at most 400 days after `from`. By default the first day of the next month. */
                 to?: string;

@@ -112,11 +112,8 @@ export class CreateJobDto extends TextBodyDto {
 }
 
 export const NEW_JOB_BODIES = {
-  channel: { summary: 'A channel', value: { channel: '@harbourlight', languages: ['en', 'de'], kinds: ['video'] } },
-  playlist: {
-    summary: 'A playlist',
-    value: { playlist: 'PLharbourlight-boats', languages: ['en', '*'], match: 'first' },
-  },
+  channel: { summary: 'A channel', value: { channel: '@harbourlight' } },
+  playlist: { summary: 'A playlist', value: { playlist: 'PLharbourlight-boats' } },
   videos: { summary: 'A list of videos', value: { videos: ['hl-dinghy__', 'https://youtu.be/hl-silent__'] } },
 } satisfies Record<string, { summary: string; value: Partial<CreateJobDto> }>;
 
@@ -150,7 +147,7 @@ export function organizationOf(request: Request, variant: JobVariant, id: string
 
 /** The query parameters of the lists of jobs and of subscriptions. */
 export class JobsQueryDto {
-  @PageLimit(10)
+  @PageLimit()
   limit: number = PAGE_SIZE_DEFAULT;
 
   @PageAfter()
@@ -165,7 +162,6 @@ export class ResultsQueryDto {
     description:
       `The maximum number of entries to return. JSON: ${PAGE_SIZE_DEFAULT} by default, and values above ${PAGE_SIZE_MAX} are ` +
       `treated as ${PAGE_SIZE_MAX}. NDJSON: all by default.`,
-    example: 10,
   })
   @Optional()
   @Transform(({ value }: { value: unknown }) => digitsOf(value))
@@ -177,7 +173,6 @@ export class ResultsQueryDto {
     minimum: 0,
     description:
       'The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one.',
-    example: 2,
   })
   @Optional()
   @Transform(({ value }: { value: unknown }) => digitsOf(value))

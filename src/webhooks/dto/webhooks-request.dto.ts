@@ -37,7 +37,7 @@ export class CreateWebhookDto {
 }
 
 export class DeliveriesQueryDto {
-  @PageLimit(20)
+  @PageLimit()
   limit: number = PAGE_SIZE_DEFAULT;
 
   @PageAfter()

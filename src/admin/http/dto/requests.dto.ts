@@ -18,11 +18,11 @@ const ADMIN_PAGE_SIZE_DEFAULT = 50;
 const PLAN_MESSAGE = `plan must be ${PLANS.join(' or ')}.`;
 const NAME_MESSAGE = 'name must be a string.';
 
-function ReportDate(description: string, example: string): PropertyDecorator {
+function ReportDate(description: string): PropertyDecorator {
   return applyDecorators(
-    ApiPropertyOptional({ type: String, format: 'date', description, example }),
+    ApiPropertyOptional({ type: String, format: 'date', description }),
     Optional(),
-    Matches(DATE_FORMAT, { message: `$property must be a day such as ${example}, given once.` }),
+    Matches(DATE_FORMAT, { message: '$property must be a day such as 2026-10-01, given once.' }),
   );
 }
 
@@ -122,7 +122,7 @@ export class RotateKeyDto {
 }
 
 export class PageQueryDto {
-  @PageLimit(20, ADMIN_PAGE_SIZE_DEFAULT)
+  @PageLimit(ADMIN_PAGE_SIZE_DEFAULT)
   limit: number = ADMIN_PAGE_SIZE_DEFAULT;
 
   @PageAfter()
@@ -133,7 +133,6 @@ export class AuditQueryDto extends PageQueryDto {
   @ApiPropertyOptional({
     type: 'string',
     description: 'The ID of an organization, deleted or not. By default the changes of all organizations are returned.',
-    example: ORGANIZATION.id,
   })
   @Optional()
   @IsString({ message: 'organization must be the ID of an organization, given once.' })
@@ -145,18 +144,16 @@ export class UsageQueryDto {
     enum: ['true', 'false'],
     default: 'false',
     description: 'Whether to compare the count of every month with the sum of its settled calls.',
-    example: 'true',
   })
   @Optional()
   @IsIn(['true', 'false'], { message: 'verify must be true or false, given once.' })
   verify?: string;
 
-  @ReportDate('The first day (UTC) of a report. By default the first day of the current month.', '2026-10-01')
+  @ReportDate('The first day (UTC) of a report, such as 2026-10-01. By default the first day of the current month.')
   from?: string;
 
   @ReportDate(
     `The day (UTC) after the last day of a report, at most ${REPORT_DAYS_MAX} days after \`from\`. By default the first day of the next month.`,
-    '2026-11-01',
   )
   to?: string;
 
@@ -165,7 +162,6 @@ export class UsageQueryDto {
     description:
       'What the rows of a report stand for: a day, an API key, or a channel, playlist or video. By default `day` when ' +
       '`from` or `to` is given; with none of the three no report is returned.',
-    example: 'day',
   })
   @Optional()
   @IsIn(REPORT_GROUPS, { message: `by must be ${REPORT_GROUPS.join(', ')}, given once.` })
