@@ -5,7 +5,7 @@ import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME, TOKEN_SCHEME } from './auth/auth.decorators.js';
 import { VERSION } from './config/package.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './domain/errors.js';
-import { ErrorBodyDto, ERRORS_PAGE } from './http/error-body.js';
+import { DOCS_PAGE, ErrorBodyDto, ERRORS_PAGE } from './http/error-body.js';
 import { describeRoutes } from './http/error-docs.js';
 import { forSwaggerUi } from './http/response-docs.js';
 import { Routes } from './http/routes.js';
@@ -65,7 +65,6 @@ export function createDocument(app: INestApplication): OpenAPIObject {
 
 /** Swagger UI and its files. */
 const PAGES = /^\/docs(?:\/|$)/;
-const PAGE = '/docs';
 const DOCUMENT = '/docs-json';
 const FILE = /^\/docs\/[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
@@ -83,7 +82,7 @@ export function isDocs(path: string): boolean {
  */
 export function rejectOtherDocs({ method, path }: Request, _response: Response, next: NextFunction): void {
   if (!isDocs(path)) next();
-  else if (path !== PAGE && path !== DOCUMENT && !FILE.test(path)) next(new RouteNotFoundError());
+  else if (path !== DOCS_PAGE && path !== DOCUMENT && !FILE.test(path)) next(new RouteNotFoundError(DOCS_PAGE));
   else next(method === 'GET' || method === 'HEAD' ? undefined : new MethodNotAllowedError('GET, HEAD'));
 }
 

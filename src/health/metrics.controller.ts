@@ -23,7 +23,7 @@ const processMetrics = new Registry();
 /** The metrics token is missing or invalid. */
 class MetricsTokenError extends UnauthorizedError {
   constructor(sent?: string) {
-    super('the header "Authorization: Bearer <METRICS_TOKEN>"', 'the metrics token of the service', sent);
+    super('the header "Authorization: Bearer <METRICS_TOKEN>"', 'the metrics token', sent);
   }
 }
 

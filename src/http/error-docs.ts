@@ -50,7 +50,7 @@ const EXAMPLES = {
     error: invalidField('page', '"page" is not a parameter of this operation.'),
   },
   unauthorized: { title: 'The API key is missing', error: new UnauthorizedError() },
-  invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError() },
+  invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError('revoked') },
   plan_limit_exceeded: {
     title: 'The request could exceed the monthly quota',
     error: new PlanLimitExceededError(QUOTA, 25, 7),

@@ -122,8 +122,8 @@ describe('the admin commands', () => {
     expect(shown).toMatch(new RegExp(`^key +${KEY.source}\n\n.*only time`, 'm'));
     const first = await json('key', 'issue', id);
     const second = await json('key', 'rotate', String(first['id']), '--grace-hours', '0');
-    expect(await database.keys.authenticate(String(first['key']))).toBeUndefined();
-    expect(await database.keys.authenticate(String(second['key']))).toBeDefined();
+    expect(await database.keys.authenticate(String(first['key']))).toBe('revoked');
+    expect(await database.keys.authenticate(String(second['key']))).toMatchObject({ keyId: second['id'] });
     const third = await database.keys.rotate(String(second['id']), 5);
     const { output } = await cli('key', 'revoke', third.id);
     expect(output).toMatch(/^revoked at +20.*\n[^]*\nSTILL VALID\nID .*\nkey_/m);

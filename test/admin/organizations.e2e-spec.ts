@@ -77,7 +77,7 @@ describe('organizations', () => {
     await database.quota.settle(await database.reserved(customer, 3), 3);
     const running = await database.reserved(customer, 5);
     expect(await organizations.delete(organizationId)).toMatchObject({ id: organizationId, revokedKeys: 2 });
-    expect(await database.keys.authenticate(key)).toBeUndefined();
+    expect(await database.keys.authenticate(key)).toBe('revoked');
     for (const refused of [
       () => organizations.delete(organizationId),
       () => organizations.change(organizationId, { monthlyLimit: 5 }),

@@ -220,7 +220,7 @@ describe('the OpenAPI document', () => {
     );
     expect(found).toEqual([]);
     const shown = operations(spec).flatMap(([name, { parameters = [] }]) =>
-      parameters.map((one) => ({ name, ...one })),
+      parameters.map((one) => ({ of: name, ...one })),
     );
     expect(shown.filter((one) => !one.required && (filled(one) ?? one.schema['default']) !== undefined)).toEqual([]);
     const limit = shown.find((one) => one.name === 'limit');
