@@ -183,6 +183,10 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('names no file, which callers do not have', () => {
+    expect(JSON.stringify(document)).not.toMatch(/\w\.md\b/);
+  });
+
   it('accepts null for every field that it calls nullable', () => {
     const refusing: Schema[] = [];
     const visit = (value: unknown): void => {

@@ -473,7 +473,7 @@ export interface paths {
         put?: never;
         /**
          * Model Context Protocol (MCP)
-         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. docs/mcp.md lists the tools, and describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A JSON object that is no message of JSON-RPC gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
+         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol; `tools/list` describes the tools. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A JSON object that is no message of JSON-RPC gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
          */
         post: operations["sendMcpMessage"];
         delete?: never;
@@ -8191,6 +8191,8 @@ export interface operations {
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
+                /** @description A part of the name, in any letter case. By default all organizations are returned. */
+                name?: string;
             };
             header?: never;
             path?: never;
@@ -10871,7 +10873,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All metrics. docs/monitoring.md describes them. */
+            /** @description All metrics, each with a text of help. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -129,6 +129,17 @@ export class PageQueryDto {
   after?: string;
 }
 
+export class OrganizationsQueryDto extends PageQueryDto {
+  @ApiPropertyOptional({
+    description: 'A part of the name, in any letter case. By default all organizations are returned.',
+    minLength: 1,
+    maxLength: NAME_LENGTH_MAX,
+  })
+  @Optional()
+  @IsString({ message: 'name must be a part of a name, given once.' })
+  name?: string;
+}
+
 export class AuditQueryDto extends PageQueryDto {
   @ApiPropertyOptional({
     type: 'string',
