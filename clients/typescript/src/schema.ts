@@ -629,6 +629,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Report what all organizations were charged
+         * @description Returns a row for each organization, deleted ones included, with its API keys, for invoicing.
+         */
+        get: operations["getAllUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/usage/prune": {
         parameters: {
             query?: never;
@@ -2005,14 +2025,18 @@ export interface components {
             keys?: components["schemas"]["VerifiedKeyPeriod"][];
         };
         UsageReportRow: {
-            /** @description The day, the ID of the API key, or the ID of the channel, playlist or video. */
+            /** @description The day, or the ID of the API key, of the channel, playlist or video, or of the organization. */
             group: string;
+            /** @description Of an API key or an organization: its name. */
+            name?: string;
             /** @description Settled calls. A part of an archive job that was settled is one call. */
             calls: number;
             /** @description Transcripts charged. */
             charged: number;
             /** @description Transcripts that were fetched but settled too late to be charged. */
             forfeited: number;
+            /** @description Of an organization: the same by API key. */
+            keys?: components["schemas"]["UsageReportRow"][];
         };
         UsageReport: {
             /**
@@ -2029,10 +2053,10 @@ export interface components {
              * @description What the rows stand for.
              * @enum {string}
              */
-            by: "day" | "key" | "resource";
+            by: "day" | "key" | "resource" | "organization";
             /** @description The sum of all rows: the transcripts charged within these days. */
             charged: number;
-            /** @description Sorted by `group`. A call belongs to the day on which it began. Days without calls are absent. */
+            /** @description Sorted by `group`; organizations, all of them, by age. A call belongs to the day on which it began. Days without calls are absent. */
             rows: components["schemas"]["UsageReportRow"][];
         };
         AdminUsage: {
@@ -9687,12 +9711,12 @@ export interface operations {
     getOrganizationUsage: {
         parameters: {
             query?: {
-                /** @description Whether to compare the count of every month with the sum of its settled calls. */
-                verify?: "true" | "false";
                 /** @description The first day (UTC) of a report, such as 2026-10-01. By default the first day of the current month. */
                 from?: string;
                 /** @description The day (UTC) after the last day of a report, at most 400 days after `from`. By default the first day of the next month. */
                 to?: string;
+                /** @description Whether to compare the count of every month with the sum of its settled calls. */
+                verify?: "true" | "false";
                 /** @description What the rows of a report stand for: a day, an API key, or a channel, playlist or video. By default `day` when `from` or `to` is given; with none of the three no report is returned. */
                 by?: "day" | "key" | "resource";
             };
@@ -9768,6 +9792,151 @@ export interface operations {
                 };
             };
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getAllUsage: {
+        parameters: {
+            query?: {
+                /** @description The first day (UTC) of a report, such as 2026-10-01. By default the first day of the current month. */
+                from?: string;
+                /** @description The day (UTC) after the last day of a report, at most 400 days after `from`. By default the first day of the next month. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report. With `Accept: text/csv` as CSV. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-10-01",
+                     *       "to": "2026-11-01",
+                     *       "by": "organization",
+                     *       "charged": 120,
+                     *       "rows": [
+                     *         {
+                     *           "group": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "name": "Acme",
+                     *           "calls": 12,
+                     *           "charged": 120,
+                     *           "forfeited": 0,
+                     *           "keys": [
+                     *             {
+                     *               "group": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *               "name": "server",
+                     *               "calls": 12,
+                     *               "charged": 120,
+                     *               "forfeited": 0
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UsageReport"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -150,7 +150,17 @@ export class AuditQueryDto extends PageQueryDto {
   organization?: string;
 }
 
-export class UsageQueryDto {
+export class UsageRangeDto {
+  @ReportDate('The first day (UTC) of a report, such as 2026-10-01. By default the first day of the current month.')
+  from?: string;
+
+  @ReportDate(
+    `The day (UTC) after the last day of a report, at most ${REPORT_DAYS_MAX} days after \`from\`. By default the first day of the next month.`,
+  )
+  to?: string;
+}
+
+export class UsageQueryDto extends UsageRangeDto {
   @ApiPropertyOptional({
     enum: ['true', 'false'],
     default: 'false',
@@ -159,14 +169,6 @@ export class UsageQueryDto {
   @Optional()
   @IsIn(['true', 'false'], { message: 'verify must be true or false, given once.' })
   verify?: string;
-
-  @ReportDate('The first day (UTC) of a report, such as 2026-10-01. By default the first day of the current month.')
-  from?: string;
-
-  @ReportDate(
-    `The day (UTC) after the last day of a report, at most ${REPORT_DAYS_MAX} days after \`from\`. By default the first day of the next month.`,
-  )
-  to?: string;
 
   @ApiPropertyOptional({
     enum: REPORT_GROUPS,
