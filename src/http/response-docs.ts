@@ -49,14 +49,11 @@ export const contentOf = (json: object, others: Record<string, object>) => ({
 });
 
 /** A response with other media types, or a parameter. */
-interface Described {
+type Described = Record<string, unknown> & {
   [OTHER_CONTENT]?: object;
   content?: object;
-  in?: string;
-  required?: boolean;
   schema?: { default?: unknown };
-  description?: string;
-}
+};
 
 /**
  * Returns the document for Swagger UI, which offers the media types of `content` alone, and would send the default of every
@@ -66,9 +63,9 @@ export function forSwaggerUi(document: OpenAPIObject): OpenAPIObject {
   const change = (_name: string, value: Described | null): unknown => {
     if (value?.[OTHER_CONTENT])
       return { ...value, content: { ...value.content, ...value[OTHER_CONTENT] }, [OTHER_CONTENT]: undefined };
-    if (!value?.in || value.required || value.schema?.default === undefined) return value;
+    if (!value?.['in'] || value['required'] || value.schema?.default === undefined) return value;
     const { default: preset, ...schema } = value.schema;
-    return { ...value, schema, description: `${value.description} Default: \`${String(preset)}\`.` };
+    return { ...value, schema, description: `${String(value['description'])} Default: \`${String(preset)}\`.` };
   };
   return JSON.parse(JSON.stringify(document, change)) as OpenAPIObject;
 }

@@ -94,7 +94,7 @@ export function HasNoApiKey(): PropertyDecorator {
 /** An optional integer. One rule instead of IsInt, Min and Max, so that a wrong value is reported once. */
 export function OptionalInteger(
   [minimum, maximum]: [number, number],
-  { nullable = false, ...docs }: { description: string; example?: number; default?: number; nullable?: boolean },
+  { nullable = false, ...docs }: { description: string; default?: number; nullable?: boolean },
 ): PropertyDecorator {
   const isValid = (value: unknown): boolean =>
     (nullable && value === null) ||

@@ -380,6 +380,7 @@ describe('a response matches the document', () => {
       '/jobs/{id}/results': [`/jobs/${job.id}/results`],
       '/subscriptions/{id}/results': [`/subscriptions/${subscription.id}/results`],
       '/mcp': ['/mcp', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'],
+      '/admin/usage': ['/admin/usage'],
     };
     expect(
       chosen()
@@ -391,7 +392,8 @@ describe('a response matches the document', () => {
         const [target = '', body] = requests[path] ?? [];
         // The revisions of MCP that have events require that JSON is accepted as well.
         const accept = type === 'text/event-stream' ? `application/json, ${type}` : type;
-        const headers = { Authorization: `Bearer ${key}`, Accept: accept, ...(body !== undefined && JSON_TYPE) };
+        const credential = path.startsWith('/admin') ? ADMIN_TOKEN : key;
+        const headers = { Authorization: `Bearer ${credential}`, Accept: accept, ...(body !== undefined && JSON_TYPE) };
         const sent = await service.request(method.toUpperCase(), target, headers, body);
         expect([path, sent.status, sent.headers['content-type']?.split(';')[0]]).toEqual([path, 200, type]);
       }
@@ -540,6 +542,8 @@ describe('a response matches the document', () => {
     await match(200, 'GET', `${one}/keys`, `${mine}/keys`);
     await match(200, 'GET', `${one}/usage`, `${mine}/usage`);
     await match(200, 'GET', `${one}/usage`, `${mine}/usage?verify=true&by=day`);
+    await match(200, 'GET', '/admin/usage', '/admin/usage?from=2026-10-01');
+    await match(400, 'GET', '/admin/usage', '/admin/usage?from=x');
     await match(200, 'POST', '/admin/usage/prune', '/admin/usage/prune');
     await match(200, 'GET', '/admin/audit', `/admin/audit?organization=${id}`);
     await match(404, 'GET', '/admin/audit', '/admin/audit?organization=org_none');

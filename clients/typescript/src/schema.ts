@@ -1017,13 +1017,7 @@ export interface components {
             summary: components["schemas"]["Summary"];
         };
         VideosBodyDto: {
-            /**
-             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-             * @example [
-             *       "en",
-             *       "de"
-             *     ]
-             */
+            /** @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video. */
             languages?: string[] | string;
             /**
              * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
@@ -1261,13 +1255,7 @@ export interface components {
             checkAgainSeconds: number | null;
         };
         NewJobBody: {
-            /**
-             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-             * @example [
-             *       "en",
-             *       "de"
-             *     ]
-             */
+            /** @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video. */
             languages?: string[] | string;
             /**
              * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
@@ -1286,20 +1274,13 @@ export interface components {
             videos?: string[];
             /** @description The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. For `video` and `short`, one whose kind YouTube does not state is kept. */
             kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
-            /**
-             * @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.
-             * @example 500
-             */
+            /** @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all. */
             limit?: number;
-            /**
-             * @description The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. An upload that was live, announced or without captions at an earlier job does not come back by it.
-             * @example hl-dinghy__
-             */
+            /** @description The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. An upload that was live, announced or without captions at an earlier job does not come back by it. */
             since?: string;
             /**
              * @description What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that has failed can be resumed, and its results stay available.
              * @default pause
-             * @example pause
              * @enum {string}
              */
             onQuota: "pause" | "fail";
@@ -1465,13 +1446,7 @@ export interface components {
             nextCheckAt: string | null;
         };
         NewSubscriptionBody: {
-            /**
-             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-             * @example [
-             *       "en",
-             *       "de"
-             *     ]
-             */
+            /** @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video. */
             languages?: string[] | string;
             /**
              * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
@@ -1507,14 +1482,10 @@ export interface components {
             subscriptions: components["schemas"]["Subscription"][];
         };
         SubscriptionChangeBody: {
-            /**
-             * @description The minutes between two checks of the channel. A check costs no quota.
-             * @example 240
-             */
+            /** @description The minutes between two checks of the channel. A check costs no quota. */
             checkMinutes?: number;
             /**
              * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and checks the channel.
-             * @example paused
              * @enum {string}
              */
             state?: "active" | "paused";
@@ -1572,13 +1543,7 @@ export interface components {
              * @example https://app.example.com/hooks/transcripts
              */
             url: string;
-            /**
-             * @description The events to send. By default all of them, including those of later versions.
-             * @example [
-             *       "job.completed",
-             *       "job.failed"
-             *     ]
-             */
+            /** @description The events to send. By default all of them, including those of later versions. */
             events?: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold")[];
         };
         Webhook: {
@@ -1705,15 +1670,9 @@ export interface components {
              * @enum {string}
              */
             plan: "free" | "pro";
-            /**
-             * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
-             * @example 20000
-             */
+            /** @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan. */
             monthlyLimit?: number | null;
-            /**
-             * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
-             * @example acme
-             */
+            /** @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none. */
             externalId?: string | null;
         };
         Organization: {
@@ -1745,19 +1704,12 @@ export interface components {
         OrganizationChangeBody: {
             /**
              * @description The new plan.
-             * @example pro
              * @enum {string}
              */
             plan?: "free" | "pro";
-            /**
-             * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
-             * @example 20000
-             */
+            /** @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan. */
             monthlyLimit?: number | null;
-            /**
-             * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
-             * @example acme
-             */
+            /** @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none. */
             externalId?: string | null;
         };
         DeletedOrganization: {
@@ -1834,18 +1786,11 @@ export interface components {
             /**
              * @description A label for the purpose of the key.
              * @default default
-             * @example server
              */
             name: string;
-            /**
-             * @description The number of days after which the key expires. By default it does not expire.
-             * @example 90
-             */
+            /** @description The number of days after which the key expires. By default it does not expire. */
             expiresInDays?: number;
-            /**
-             * @description Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change.
-             * @example 500
-             */
+            /** @description Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change. */
             monthlyLimit?: number | null;
         };
         Key: {
@@ -1941,10 +1886,7 @@ export interface components {
             replaced: components["schemas"]["Key"];
         };
         RotationBody: {
-            /**
-             * @description The number of hours that the old key stays valid, 24 by default. 0 revokes it immediately.
-             * @example 24
-             */
+            /** @description The number of hours that the old key stays valid, 24 by default. 0 revokes it immediately. */
             graceHours?: number;
         };
         RevokedKey: {

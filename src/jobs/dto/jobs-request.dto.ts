@@ -83,7 +83,6 @@ export class CreateJobDto extends TextBodyDto {
   @OptionalInteger([1, UPLOADS_MAX], {
     description:
       'The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.',
-    example: 500,
   })
   limit?: number;
 
@@ -92,7 +91,6 @@ export class CreateJobDto extends TextBodyDto {
       'The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. ' +
       'An upload that was live, announced or without captions at an earlier job does not come back by it.',
     pattern: VIDEO_ID.source,
-    example: 'hl-dinghy__',
   })
   @Optional()
   @Matches(VIDEO_ID, { message: SINCE_INVALID })
@@ -104,7 +102,6 @@ export class CreateJobDto extends TextBodyDto {
       'What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that ' +
       'has failed can be resumed, and its results stay available.',
     default: 'pause',
-    example: 'pause',
   })
   @Optional()
   @IsIn(ON_QUOTA, { message: `onQuota must be ${ON_QUOTA.join(' or ')}.` })

@@ -64,7 +64,6 @@ const LanguageList = (): PropertyDecorator =>
         'Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by ' +
         'commas. By default each transcript is in the original language of the video.',
       oneOf: [{ type: 'array', items: { type: 'string' }, minItems: 1, maxItems: LANGUAGES_MAX }, { type: 'string' }],
-      example: ['en', 'de'],
     }),
     Optional(),
     Transform(({ value }: { value: unknown }) => parseLanguages(joined(value))),

@@ -12,7 +12,7 @@ import {
   NAME_LENGTH_MAX,
 } from '../../../organizations/limits.js';
 import { DATE_FORMAT, REPORT_DAYS_MAX, REPORT_GROUPS, type ReportGroup } from '../../../quota/usage-report.js';
-import { KEY, ORGANIZATION } from './responses.dto.js';
+import { ORGANIZATION } from './responses.dto.js';
 
 const ADMIN_PAGE_SIZE_DEFAULT = 50;
 const PLAN_MESSAGE = `plan must be ${PLANS.join(' or ')}.`;
@@ -30,7 +30,6 @@ const MonthlyLimit = (): PropertyDecorator =>
   OptionalInteger([0, MONTHLY_LIMIT_MAX], {
     nullable: true,
     description: 'Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.',
-    example: 20000,
   });
 
 const ExternalId = (): PropertyDecorator =>
@@ -42,7 +41,6 @@ const ExternalId = (): PropertyDecorator =>
       maxLength: EXTERNAL_ID_LENGTH_MAX,
       description:
         'The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.',
-      example: 'acme',
     }),
     ValidateIf((_body, value) => value !== undefined && value !== null),
     IsString({ message: 'externalId must be null or a string.' }),
@@ -72,7 +70,7 @@ export class CreateOrganizationDto {
 
 @ApiSchema({ name: 'OrganizationChangeBody' })
 export class UpdateOrganizationDto {
-  @ApiPropertyOptional({ enum: PLANS, description: 'The new plan.', example: ORGANIZATION.plan })
+  @ApiPropertyOptional({ enum: PLANS, description: 'The new plan.' })
   @Optional()
   @IsIn(PLANS, { message: PLAN_MESSAGE })
   plan?: Plan;
@@ -91,7 +89,6 @@ export class IssueKeyDto {
     minLength: 1,
     maxLength: NAME_LENGTH_MAX,
     default: 'default',
-    example: KEY.name,
   })
   @Optional()
   @IsString({ message: NAME_MESSAGE })
@@ -99,7 +96,6 @@ export class IssueKeyDto {
 
   @OptionalInteger([1, KEY_LIFETIME_DAYS_MAX], {
     description: 'The number of days after which the key expires. By default it does not expire.',
-    example: 90,
   })
   expiresInDays?: number;
 
@@ -107,7 +103,6 @@ export class IssueKeyDto {
     nullable: true,
     description:
       'Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change.',
-    example: 500,
   })
   monthlyLimit?: number | null;
 }
@@ -116,7 +111,6 @@ export class IssueKeyDto {
 export class RotateKeyDto {
   @OptionalInteger([0, GRACE_HOURS_MAX], {
     description: `The number of hours that the old key stays valid, ${GRACE_HOURS_DEFAULT} by default. 0 revokes it immediately.`,
-    example: 24,
   })
   graceHours: number = GRACE_HOURS_DEFAULT;
 }
