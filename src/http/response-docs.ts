@@ -52,7 +52,7 @@ export const contentOf = (json: object, others: Record<string, object>) => ({
 type Described = Record<string, unknown> & {
   [OTHER_CONTENT]?: object;
   content?: object;
-  schema?: { default?: unknown };
+  schema?: { default?: string | number };
 };
 
 /**
@@ -65,7 +65,7 @@ export function forSwaggerUi(document: OpenAPIObject): OpenAPIObject {
       return { ...value, content: { ...value.content, ...value[OTHER_CONTENT] }, [OTHER_CONTENT]: undefined };
     if (!value?.['in'] || value['required'] || value.schema?.default === undefined) return value;
     const { default: preset, ...schema } = value.schema;
-    return { ...value, schema, description: `${String(value['description'])} Default: \`${String(preset)}\`.` };
+    return { ...value, schema, description: `${String(value['description'])} Default: \`${preset}\`.` };
   };
   return JSON.parse(JSON.stringify(document, change)) as OpenAPIObject;
 }

@@ -253,7 +253,7 @@ describe('the OpenAPI document', () => {
 
   it('begins with what the service does and the first call, and links to the rules', async () => {
     const { description } = (document as unknown as { info: { description: string } }).info;
-    expect(description).toMatch(/^Returns the transcripts [^]*\n    curl -H "Authorization: Bearer <API_KEY>" /);
+    expect(description).toMatch(/^Returns the transcripts [^]*\n {4}curl -H "Authorization: Bearer <API_KEY>" /);
     expect(description).not.toMatch(/percent-encoding|X-Request-Id/);
     const { text } = await service.request('GET', '/docs/errors');
     for (const [, anchor] of description.matchAll(/\]\(\/docs\/errors#([^)]+)\)/g))
