@@ -70,6 +70,9 @@ export const VARIABLES = z.object({
     .string()
     .default('./data')
     .describe('directory of the embedded PostgreSQL, which is for development; unused with `DATABASE_URL`'),
+  MIGRATION_WAIT_SECONDS: wholeNumber(1, 86_400)
+    .default(120)
+    .describe('how long a start waits for another process that migrates, before it ends with one line that names it'),
   REDIS_URL: url(/^rediss?$/, 'redis://host:6379')
     .optional()
     .describe(
