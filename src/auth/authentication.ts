@@ -101,7 +101,7 @@ export class Authentication {
     try {
       return await this.personByToken(credential);
     } catch (error) {
-      if (!isUnavailable(error)) await this.failed.record(context, 'admin token');
+      if (this.metrics.countFailure(error, 'operator')) await this.failed.record(context, 'admin token');
       throw error;
     }
   }

@@ -288,6 +288,8 @@ describe('an invalid token', () => {
     ['that Keycloak issued as an ID token', '(typ)', () => provider.sign(claims({ typ: 'ID' }))],
     ['that Keycloak issued for a logout', '(typ)', () => provider.sign(claims({ typ: 'Logout' }))],
     ['that is an ID token with an access token', 'at_hash', () => provider.sign(claims({ at_hash: 'x' }))],
+    ['bound to a key of its sender', '(cnf)', () => provider.sign(claims({ cnf: { jkt: 'x' } }))],
+    ['bound to a certificate', '(cnf)', () => provider.sign(claims({ cnf: { 'x5t#S256': 'x' } }))],
     ['that is an ID token with a code', 'c_hash', () => provider.sign(claims({ c_hash: 'x' }))],
   ];
 
