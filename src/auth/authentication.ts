@@ -115,7 +115,7 @@ export class Authentication {
     const claims = await this.provider.verify(credential);
     if (!hasClaim(claims, required)) throw new AdminRoleRequiredError();
     const [client, person] = [clientOf(claims), personOf(claims)];
-    if (await this.clients.isBlocked(client)) throw new ClientBlockedError();
+    if (await this.clients.isBlockedAsAdmin(client)) throw new ClientBlockedError();
     return person;
   }
 

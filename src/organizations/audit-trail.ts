@@ -15,6 +15,8 @@ export const AUDIT_ACTIONS = [
   'key.rotated',
   'key.revoked',
   'key.unblocked',
+  'client.blocked',
+  'client.unblocked',
   'job.canceled',
   'usage.pruned',
 ] as const;
@@ -44,10 +46,10 @@ export class AuditEntry {
   @ApiProperty({ enum: AUDIT_ACTIONS, description: 'What was done.' })
   action: (typeof AUDIT_ACTIONS)[number];
 
-  @ApiProperty(textOrNull('The organization. Null for `usage.pruned`.'))
+  @ApiProperty(textOrNull('The organization. Null for `usage.pruned` and `client.…`.'))
   organizationId: string | null;
 
-  @ApiProperty(textOrNull('The ID of the organization, key or job that was changed. Null for `usage.pruned`.'))
+  @ApiProperty(textOrNull('The ID of the organization, key, client or job that was changed. Null for `usage.pruned`.'))
   target: string | null;
 
   @ApiProperty(valuesOrNull('The changed values before. Null when there were none.'))

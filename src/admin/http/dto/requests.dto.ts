@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { IsIn, IsString, Matches, ValidateIf } from 'class-validator';
+import { IsBoolean, IsIn, IsString, Matches, ValidateIf } from 'class-validator';
 import { PLANS, type Plan } from '../../../domain/plan.js';
 import { Optional, OptionalInteger, PageAfter, PageLimit } from '../../../http/validation.js';
 import {
@@ -170,4 +170,21 @@ export class UsageQueryDto {
   @Optional()
   @IsIn(REPORT_GROUPS, { message: `by must be ${REPORT_GROUPS.join(', ')}, given once.` })
   by?: ReportGroup;
+}
+
+@ApiSchema({ name: 'PruneQuery' })
+export class PruneQueryDto {
+  @PageAfter()
+  after?: string;
+}
+
+@ApiSchema({ name: 'AdminClient' })
+export class AdminClientDto {
+  @ApiProperty({ description: 'The client as tokens name it (`azp` or `client_id`).', example: 'console' })
+  @IsString({ message: 'client must be a string.' })
+  client: string;
+
+  @ApiProperty({ description: 'Whether `/admin` refuses its tokens.', example: true })
+  @IsBoolean({ message: 'blocked must be true or false.' })
+  blocked: boolean;
 }

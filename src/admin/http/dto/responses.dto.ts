@@ -115,4 +115,4 @@ export const AUDIT_ENTRY: AuditEntry = {
   person: { sub: '5f1c8c52-0b7e-4c1d-9a51-7c2f0e7a9b60', email: 'ada@example.com' },
 };
 
-export const PRUNED: Pruned = { retentionMonths: 24, keptFrom: '2024-11', periods: 3, calls: 4120 };
+export const PRUNED: Pruned = { retentionMonths: 24, keptFrom: '2024-11', periods: 3, calls: 4120, next: null };
