@@ -42,7 +42,11 @@ describe('while the synchronous standby is unreachable', () => {
       )
     ).length;
   const waiting = (): Promise<number> => backends("wait_event = 'SyncRep'");
-  const ready = async () => (await service.request('GET', '/health/ready')).body;
+  const ready = async () =>
+    (await service.request('GET', '/health/ready')).body as {
+      status: string;
+      dependencies: { database: { status: string } };
+    };
   const call = (key: string) => {
     calls += 1;
     return service.get(`/channels/@3-videos-no-${calls}/transcripts`, key);
@@ -71,7 +75,7 @@ describe('while the synchronous standby is unreachable', () => {
     await until(async () => (await waiting()) === 0);
     await until(async () => (await ready()).status === 'ok');
     await until(async () => (await call(first.key)).status === 200);
-    const usage = async () => (await service.get('/usage', first.key)).body;
+    const usage = async () => (await service.get('/usage', first.key)).body as { used: number; reserved: number };
     await until(async () => (await usage()).reserved === 0);
     expect(await usage()).toMatchObject({ used: 3 });
   });
