@@ -103,7 +103,7 @@ export class Authentication {
     try {
       return await this.personByToken(credential);
     } catch (error) {
-      if (!isUnavailable(error)) await this.failed.record(context, 'admin token');
+      if (this.metrics.countFailure(error, 'operator')) await this.failed.record(context, 'admin token');
       throw error;
     }
   }
@@ -117,7 +117,7 @@ export class Authentication {
     const claims = await this.provider.verify(credential);
     if (!hasClaim(claims, required)) throw new AdminRoleRequiredError();
     const [client, person] = [clientOf(claims), personOf(claims)];
-    if (await this.clients.isBlocked(client)) throw new ClientBlockedError();
+    if (await this.clients.isBlockedAsAdmin(client)) throw new ClientBlockedError();
     return person;
   }
 

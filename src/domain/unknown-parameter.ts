@@ -41,14 +41,17 @@ export function unknownParameterMessage(shown: string, of: 'operation' | 'tool',
   return `${JSON.stringify(shown)} is not a parameter of this ${of}.${hint} ${names}`;
 }
 
-/** The one of some names that another name abbreviates, continues or misspells, such as `languages` for `lang`. */
-export function meantName(name: string, valid: readonly string[]): string | undefined {
+/** The one of the valid names that a name abbreviates, continues or misspells, such as `languages` for `lang`. */
+export function meantName(
+  name: string,
+  valid: readonly string[],
+  typosMax = lettersOf(name).length / CHARACTERS_PER_TYPO,
+): string | undefined {
   const wanted = lettersOf(name);
   if (wanted.length < PREFIX_CHARACTERS_MIN) return undefined;
   const otherName = valid.find((each) => OTHER_NAMES.get(wanted) === each);
   if (otherName !== undefined) return otherName;
   const byPrefix = valid.find((each) => lettersOf(each).startsWith(wanted) || wanted.startsWith(lettersOf(each)));
-  const typosMax = wanted.length / CHARACTERS_PER_TYPO;
   const similar = valid.filter((each) => Math.abs(lettersOf(each).length - wanted.length) <= typosMax);
   return byPrefix ?? similar.find((each) => editDistance(wanted, lettersOf(each)) <= typosMax);
 }

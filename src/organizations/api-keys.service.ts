@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource, type EntityManager, Raw } from 'typeorm';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { displayPrefix } from '../domain/api-key-text.js';
 import { SCOPES, type Actor, type Caller, type Scope } from '../domain/caller.js';
@@ -86,9 +86,14 @@ export class ApiKeysService {
     });
   }
 
-  /** Lists the keys and token clients of an organization, including revoked and expired ones, oldest first. @throws UnknownCursorError */
+  /**
+   * Lists the keys and token clients of an organization, including revoked and expired ones, oldest first; clients that were not
+   * used for 90 days only if they are blocked.
+   *
+   * @throws UnknownCursorError
+   */
   async list(organizationId: string, page: PageRequest): Promise<Page<ApiKey>> {
-    return readPage(this.database.getRepository(ApiKey), { organizationId }, page);
+    return readPage(this.database.getRepository(ApiKey), { organizationId, kind: Raw(isListed) }, page);
   }
 
   /**
@@ -160,6 +165,9 @@ export class ApiKeysService {
 interface FoundKey extends FoundCaller {
   refusal: KeyRefusal | null;
 }
+
+const isListed = (kind: string): string => `
+  (${kind} = 'key' OR item.revokedAt IS NOT NULL OR coalesce(item.lastUsedAt, item.createdAt) > clock_now() - interval '90 days')`;
 
 export const AUTHENTICATE = `
   SELECT key.id AS key_id, key.scopes, organization.id, organization.name, organization.plan,

@@ -15,6 +15,8 @@ export const AUDIT_ACTIONS = [
   'key.rotated',
   'key.revoked',
   'key.unblocked',
+  'client.blocked',
+  'client.unblocked',
   'job.created',
   'job.canceled',
   'job.resumed',
@@ -63,7 +65,7 @@ export class AuditEntry {
   @ApiProperty({ enum: AUDIT_ACTIONS, description: 'What was done.' })
   action: (typeof AUDIT_ACTIONS)[number];
 
-  @ApiProperty(textOrNull('The organization. Null for `usage.pruned`.'))
+  @ApiProperty(textOrNull('The organization. Null for `usage.pruned` and `client.…`.'))
   organizationId: string | null;
 
   @ApiProperty(textOrNull('The ID of what was changed. Null for `usage.pruned`.'))

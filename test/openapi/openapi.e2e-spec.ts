@@ -544,6 +544,7 @@ describe('a response matches the document', () => {
     await expectMatch(502, TRANSCRIPTS, get('/channels/@2-videos-no-3/transcripts'));
     service.link.cut();
     await expectMatch(503, TRANSCRIPTS, get('/channels/@tidewater/transcripts'));
+    await until(async () => (await service.request('GET', '/health/ready')).status === 503);
     await expectMatch(503, '/health/ready', () => service.request('GET', '/health/ready'));
     service.link.join();
   });
@@ -558,6 +559,7 @@ describe('a response matches the document', () => {
     await expectMatch(429, '/usage', failing);
     await expectMatch(429, TRANSCRIPTS, () => service.request('GET', '/channels/@tidewater/transcripts'));
     await expectMatch(200, '/health/live', () => service.request('GET', '/health/live'));
+    await until(async () => (await service.request('GET', '/health/ready')).status === 200);
     await expectMatch(200, '/health/ready', () => service.request('GET', '/health/ready'));
   });
 

@@ -1,4 +1,4 @@
-import { pipeline, Readable } from 'node:stream';
+import { pipeline, Readable, type Writable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { BackgroundLoops } from '../../src/background/background-loops.js';
 import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
@@ -327,6 +327,40 @@ describe('a receiver', () => {
     expect(await steps.attempted(owner, 1)).toMatchObject({ state: 'succeeded', responseStatus: 200 });
     await until(() => closed);
     expect(chunks).toBeLessThan(512);
+  });
+
+  it.each([
+    ['interim responses', 'HTTP/1.1 102 Processing\r\n\r\n', '', { state: 'pending', responseStatus: null }],
+    [
+      'the extension of a chunk',
+      'x'.repeat(64),
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;',
+      { state: 'succeeded', responseStatus: 200 },
+    ],
+  ])('that sends %s without end is cut off', async (_what, piece, first, expected) => {
+    let written = 0;
+    let closed = false;
+    receiver.respond = ({ socket }) => {
+      const endless = new Readable({
+        read() {
+          this.push(Buffer.from(piece.repeat(1_000)));
+        },
+      });
+      socket?.write(first);
+      pipeline(endless, socket as Writable, () => {
+        written = socket?.bytesWritten ?? 0;
+        closed = true;
+      });
+    };
+    const owner = await steps.enqueued(await steps.customer());
+    const delivery = await steps.attempted(owner, 1);
+    expect(delivery).toMatchObject(expected);
+    if (expected.responseStatus === null)
+      expect(delivery).toMatchObject({ error: 'The receiver sent more than 64 KB without a final response.' });
+    await until(() => closed);
+    // What the buffers of the two sockets take is sent too.
+    expect(written).toBeLessThan(20_000_000);
+    receiver.respond = (response) => void response.writeHead(204).end();
   });
 
   it('is reached at the address that was checked, by its own name', async () => {

@@ -42,6 +42,7 @@ export const OPERATIONS = {
   rotateKey: 'POST /admin/keys/{id}/rotate',
   revokeKey: 'DELETE /admin/keys/{id}',
   unblockClient: 'POST /admin/keys/{id}/unblock',
+  changeAdminClient: 'PATCH /admin/clients',
   getOrganizationUsage: 'GET /admin/organizations/{id}/usage',
   pruneUsage: 'POST /admin/usage/prune',
   getAllUsage: 'GET /admin/usage',

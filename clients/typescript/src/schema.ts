@@ -629,6 +629,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Block a client of the identity provider under `/admin`
+         * @description Or let it in again. From its next call on, and also before its first one. What organizations accept from the client does not change.
+         */
+        patch: operations["changeAdminClient"];
+        trace?: never;
+    };
     "/admin/organizations/{id}/usage": {
         parameters: {
             query?: never;
@@ -680,7 +700,7 @@ export interface paths {
         put?: never;
         /**
          * Prune old usage
-         * @description Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.
+         * @description Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`, for about ten seconds. Repeat the request with `after` set to the `next` of the response until that is null.
          */
         post: operations["pruneUsage"];
         delete?: never;
@@ -1154,8 +1174,8 @@ export interface components {
              * @description What was done.
              * @enum {string}
              */
-            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "job.created" | "job.canceled" | "job.resumed" | "job.deleted" | "subscription.created" | "subscription.changed" | "subscription.deleted" | "webhook.created" | "webhook.rotated" | "webhook.deleted" | "usage.pruned";
-            /** @description The organization. Null for `usage.pruned`. */
+            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "client.blocked" | "client.unblocked" | "job.created" | "job.canceled" | "job.resumed" | "job.deleted" | "subscription.created" | "subscription.changed" | "subscription.deleted" | "webhook.created" | "webhook.rotated" | "webhook.deleted" | "usage.pruned";
+            /** @description The organization. Null for `usage.pruned` and `client.…`. */
             organizationId: string | null;
             /** @description The ID of what was changed. Null for `usage.pruned`. */
             target: string | null;
@@ -2019,6 +2039,18 @@ export interface components {
             /** @description Keys that this key replaced and whose grace period has not ended. Revoke each of them separately. */
             stillValid: components["schemas"]["Key"][];
         };
+        AdminClient: {
+            /**
+             * @description The client as tokens name it (`azp` or `client_id`).
+             * @example console
+             */
+            client: string;
+            /**
+             * @description Whether `/admin` refuses its tokens.
+             * @example true
+             */
+            blocked: boolean;
+        };
         VerifiedPeriod: {
             /** @description The month, such as `2026-05`. */
             period: string;
@@ -2129,6 +2161,8 @@ export interface components {
             periods: number;
             /** @description The number of removed calls. */
             calls: number;
+            /** @description Where the next step begins (`after`). Null when nothing is left to remove. */
+            next: string | null;
         };
         EgressPace: {
             /** @description The kind of request. */
@@ -9829,6 +9863,156 @@ export interface operations {
             };
         };
     };
+    changeAdminClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "client": "console",
+                 *       "blocked": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["AdminClient"];
+            };
+        };
+        responses: {
+            /** @description The client. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "client": "console",
+                     *       "blocked": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AdminClient"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     getOrganizationUsage: {
         parameters: {
             query?: {
@@ -10122,7 +10306,10 @@ export interface operations {
     };
     pruneUsage: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -10141,7 +10328,8 @@ export interface operations {
                      *       "retentionMonths": 24,
                      *       "keptFrom": "2024-11",
                      *       "periods": 3,
-                     *       "calls": 4120
+                     *       "calls": 4120,
+                     *       "next": null
                      *     }
                      */
                     "application/json": components["schemas"]["Pruned"];

@@ -12,7 +12,7 @@ import { ALL, asText, wholeNumberArgument, type CommandResult, type RunWork } fr
 /** The scopes are separated by commas. */
 type IssueOptions = { name?: string; expiresInDays?: number; monthlyLimit?: number; scopes?: string };
 
-/** Adds `key issue`, `key list`, `key rotate`, `key revoke` and `key unblock`. */
+/** Adds `key issue`, `key list`, `key rotate`, `key revoke`, `key unblock`, `client block` and `client unblock`. */
 export function addKeyCommands(program: Command, run: RunWork): void {
   const key = program.command('key').description('issue, list, rotate and revoke API keys');
 
@@ -82,6 +82,18 @@ export function addKeyCommands(program: Command, run: RunWork): void {
     .description('let a client with tokens call again that was blocked by "key revoke"')
     .argument('<key-id>')
     .action((keyId: string) => run(async ({ keys }) => ({ json: await keys.unblock(keyId, CLI_ACTOR) })));
+
+  const admin = program
+    .command('client')
+    .description('block and unblock clients of the identity provider under /admin');
+  for (const [name, blocked] of Object.entries({ block: true, unblock: false }))
+    admin
+      .command(name)
+      .description(blocked ? 'refuse the tokens of a client under /admin, also of an unused one' : 'accept them again')
+      .argument('<client>', 'as tokens name it (azp or client_id)')
+      .action((client: string) =>
+        run(async ({ clients }) => ({ json: await clients.setAdminAccess({ client, blocked }, CLI_ACTOR) })),
+      );
 }
 
 function issuedResult(issued: IssuedKey): CommandResult {

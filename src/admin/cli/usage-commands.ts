@@ -60,7 +60,16 @@ export function addUsageCommands(program: Command, run: RunWork): void {
   usage
     .command('prune')
     .description('remove the usage and the calls of months older than USAGE_RETENTION_MONTHS')
-    .action(() => run(async ({ retention }) => ({ json: await retention.prune(CLI_ACTOR) })));
+    .action(() =>
+      run(async ({ retention }) => {
+        const total = await retention.prune(CLI_ACTOR);
+        while (total.next !== null) {
+          const { periods, calls, next } = await retention.prune(CLI_ACTOR, total.next);
+          Object.assign(total, { periods: total.periods + periods, calls: total.calls + calls, next });
+        }
+        return { json: total };
+      }),
+    );
 
   program
     .command('audit')

@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
@@ -10,8 +10,9 @@ import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { GRACE_HOURS_MAX, KEY_LIFETIME_DAYS_MAX } from '../../organizations/limits.js';
 import { InactiveKeyError, RevokedKeyError, TokenClientError } from '../../organizations/organization-errors.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
+import { TokenClientsService } from '../../organizations/token-clients.service.js';
 import { AdminRoutes, ApiKeyId, ApiOrganizationId, Operator } from './admin-route.js';
-import { IssueKeyDto, PageQueryDto, RotateKeyDto } from './dto/requests.dto.js';
+import { AdminClientDto, IssueKeyDto, PageQueryDto, RotateKeyDto } from './dto/requests.dto.js';
 import { ISSUED_KEY, KEY, KeysPageDto, REVOKED_KEY, ROTATED_KEY, TOKEN_CLIENT } from './dto/responses.dto.js';
 
 /** Issues, lists, rotates and revokes API keys, and blocks and unblocks clients of the identity provider. */
@@ -21,6 +22,7 @@ export class AdminKeysController {
   constructor(
     private readonly organizations: OrganizationsService,
     private readonly keys: ApiKeysService,
+    private readonly clients: TokenClientsService,
   ) {}
 
   @Post('organizations/:id/keys')
@@ -95,5 +97,17 @@ export class AdminKeysController {
   @ApiErrors({ title: 'The key is an API key, which stays revoked', error: new RevokedKeyError(KEY.id) })
   async unblockClient(@Param('id') id: string, @Operator() actor: Actor): Promise<ApiKey> {
     return this.keys.unblock(id, actor);
+  }
+
+  @Patch('clients')
+  @ApiOperation({
+    summary: 'Block a client of the identity provider under `/admin`',
+    description:
+      'Or let it in again. From its next call on, and also before its first one. What organizations accept from the client does not change.',
+  })
+  @ApiResult(HttpStatus.OK, AdminClientDto, 'The client.', { client: 'console', blocked: true })
+  @ApiErrors(invalidField('client', 'client must have 1 to 255 characters and no control characters.'))
+  async changeAdminClient(@Body() body: AdminClientDto, @Operator() actor: Actor): Promise<AdminClientDto> {
+    return this.clients.setAdminAccess(body, actor);
   }
 }

@@ -16,7 +16,7 @@ import { QuotaService } from '../../quota/quota.service.js';
 import { csvOf, UsageReport, UsageReports } from '../../quota/usage-report.js';
 import { Pruned, UsageRetention } from '../../quota/usage-retention.js';
 import { AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
-import { AuditQueryDto, UsageQueryDto, UsageRangeDto } from './dto/requests.dto.js';
+import { AuditQueryDto, PruneQueryDto, UsageQueryDto, UsageRangeDto } from './dto/requests.dto.js';
 import { ADMIN_USAGE, AdminUsageDto, ALL_USAGE, PRUNED } from './dto/responses.dto.js';
 
 const CSV = 'text/csv';
@@ -82,11 +82,13 @@ export class AdminOperationsController {
   @Post('usage/prune')
   @ApiOperation({
     summary: 'Prune old usage',
-    description: 'Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.',
+    description:
+      'Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`, for about ten seconds. Repeat the request with `after` set to the `next` of the response until that is null.',
   })
   @ApiResult(HttpStatus.OK, Pruned, 'What was removed.', PRUNED)
-  async pruneUsage(@Operator() actor: Actor): Promise<Pruned> {
-    return this.retention.prune(actor);
+  @ApiErrors(new UnknownCursorError('x'))
+  async pruneUsage(@Query() { after }: PruneQueryDto, @Operator() actor: Actor): Promise<Pruned> {
+    return this.retention.prune(actor, after);
   }
 
   @Post('jobs/:id/cancel')

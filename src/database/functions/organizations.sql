@@ -25,13 +25,19 @@ CREATE OR REPLACE FUNCTION audit_record(
 $$;
 
 -- Adds a client of the identity provider, unless another call has, the organization is deleted, or as many as it may have called
--- in the last 30 days. The first call of a client is recorded only after its row is added.
+-- in the last 30 days. The first call of a client is recorded only after its row is added. Each addition removes some clients that
+-- were not used for 90 days; one that has usage or jobs stays for their sake, and one that is blocked stays blocked.
 CREATE OR REPLACE FUNCTION token_client_add(
   p_id text, p_organization_id text, p_client text, p_name text, p_clients_max integer
 ) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_organization organizations := organization_lock(p_organization_id);
 BEGIN
+  DELETE FROM api_keys WHERE id IN (
+    SELECT id FROM api_keys old WHERE organization_id = p_organization_id AND kind = 'oidc' AND revoked_at IS NULL
+      AND coalesce(last_used_at, created_at) < clock_now() - interval '90 days'
+      AND NOT EXISTS (SELECT FROM quota_reservations WHERE key_id = old.id) AND NOT EXISTS (SELECT FROM jobs WHERE key_id = old.id)
+      LIMIT 5 FOR UPDATE SKIP LOCKED);
   INSERT INTO api_keys (id, organization_id, name, kind, client, created_at)
     SELECT p_id, v_organization.id, p_name, 'oidc', p_client, clock_now()
       WHERE v_organization.id IS NOT NULL AND v_organization.deleted_at IS NULL AND p_clients_max > (

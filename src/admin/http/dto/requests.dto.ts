@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { ArrayMinSize, IsArray, IsIn, IsString, Matches, ValidateIf } from 'class-validator';
+import { ArrayMinSize, IsArray, IsBoolean, IsIn, IsString, Matches, ValidateIf } from 'class-validator';
 import { SCOPES, type Scope } from '../../../domain/caller.js';
 import { PLANS, type Plan } from '../../../domain/plan.js';
 import { Optional, OptionalInteger, PageAfter, PageLimit } from '../../../http/validation.js';
@@ -189,4 +189,21 @@ export class UsageQueryDto extends UsageRangeDto {
   @Optional()
   @IsIn(REPORT_GROUPS, { message: `by must be ${REPORT_GROUPS.join(', ')}, given once.` })
   by?: ReportGroup;
+}
+
+@ApiSchema({ name: 'PruneQuery' })
+export class PruneQueryDto {
+  @PageAfter()
+  after?: string;
+}
+
+@ApiSchema({ name: 'AdminClient' })
+export class AdminClientDto {
+  @ApiProperty({ description: 'The client as tokens name it (`azp` or `client_id`).', example: 'console' })
+  @IsString({ message: 'client must be a string.' })
+  client: string;
+
+  @ApiProperty({ description: 'Whether `/admin` refuses its tokens.', example: true })
+  @IsBoolean({ message: 'blocked must be true or false.' })
+  blocked: boolean;
 }

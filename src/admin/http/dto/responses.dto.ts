@@ -101,4 +101,4 @@ export const ALL_USAGE: UsageReport = {
   rows: [{ group: ORGANIZATION.id, name: 'Acme', ...CALLS, keys: [{ group: KEY.id, name: KEY.name, ...CALLS }] }],
 };
 
-export const PRUNED: Pruned = { retentionMonths: 24, keptFrom: '2024-11', periods: 3, calls: 4120 };
+export const PRUNED: Pruned = { retentionMonths: 24, keptFrom: '2024-11', periods: 3, calls: 4120, next: null };
