@@ -41,8 +41,8 @@ export function exportEgressStates(registry: Registry, members: readonly Observe
     EGRESS_USES.map((use) => [use, uses[use].line.pauseRemainingMs / 1000]),
   );
   const pace = 'Requests per minute that an egress may send; absent while there is no limit.';
-  gauge('ct_upstream_pace_per_minute', pace, 'kind', ({ video }) =>
-    [...video.line.rates].map(([kind, { perMinute }]) => [kind, perMinute]),
+  gauge('ct_upstream_pace_per_minute', pace, 'kind', (uses) =>
+    EGRESS_USES.flatMap((use) => [...uses[use].line.rates].map(([kind, { perMinute }]) => [kind, perMinute] as const)),
   );
   gauge('ct_upstream_pace_queued', 'Channels or videos that wait for their turn at an egress.', 'kind', (uses) =>
     EGRESS_USES.map((use) => [use, uses[use].line.waiting]),

@@ -66,14 +66,16 @@ class PoolMember {
     const isGateway = (this.isGateway = proxyUrl?.includes(SESSION) === true);
     const slots = { max: UPSTREAM_CONCURRENCY, running: 0 };
     const shared = { slots, now, startsSlowly: !isGateway, onChange: () => queue.startNext() };
-    const line = (use: UseName, ceilings: Partial<Record<BudgetKind, number | undefined>>, videos?: Line) => {
-      const kinds = Object.entries(ceilings) as [BudgetKind, number | undefined][];
-      const rates = new Map(kinds.map(([kind, perMinute]) => [kind, new SendingRate(perMinute, now)]));
+    const line = (use: UseName, rates: Line['rates'], videos?: Line) => {
       const onPause = (kind: BudgetKind, pauseMs: number | null) => this.reportPause(use, kind, pauseMs);
       return queue.open(new Line({ ...shared, videos, rates, onPause }));
     };
-    const videos = line('video', { player: UPSTREAM_PLAYER_PER_MINUTE, captions: UPSTREAM_TIMEDTEXT_PER_MINUTE });
-    const channels = line('channel', { list: 0 }, videos);
+    const ofVideos: readonly (readonly [BudgetKind, SendingRate])[] = [
+      ['player', new SendingRate({ ceilingPerMinute: UPSTREAM_PLAYER_PER_MINUTE }, now)],
+      ['captions', new SendingRate({ ceilingPerMinute: UPSTREAM_TIMEDTEXT_PER_MINUTE }, now)],
+    ];
+    const videos = line('video', new Map(ofVideos));
+    const channels = line('channel', new Map([['list', new SendingRate({ background: 'apart' }, now)]]), videos);
     this.uses = { channel: new EgressUse(channels, !isGateway), video: new EgressUse(videos, !isGateway) };
     if (!isGateway) {
       const dispatcher = openDispatcher(proxyUrl, environment);

@@ -102,6 +102,9 @@ export class Line {
   };
   /** Requests that run. */
   running = 0;
+  /** Since when something waits for a slot or for the pace, and since when something of a call does; null while nothing does. */
+  private demandSinceMs: number | null = null;
+  private callsDemandSinceMs: number | null = null;
   private isHeld = false;
   private window: number;
   /** The running requests that are the first of their attempt. */
@@ -213,14 +216,26 @@ export class Line {
   }
 
   begin(request: QueuedRequest): void {
-    const { kind, attempt } = request;
+    const { kind, attempt, context } = request;
+    const isBackground = context.background === true;
+    const demandSinceMs = isBackground ? this.demandSinceMs : this.callsDemandSinceMs;
+    const spend = (rate?: SendingRate) => rate?.spend(demandSinceMs, isBackground);
     if (!attempt.started) {
       this.starting.add(request);
       this.counted.set(attempt, new Set(this.rates.keys()));
-      for (const rate of this.rates.values()) rate.spend(1);
+      this.rates.forEach(spend);
     }
     // What was not counted in advance: a second request of a kind.
-    if (!this.counted.get(attempt)?.delete(kind)) this.rates.get(kind as BudgetKind)?.spend(1);
+    if (!this.counted.get(attempt)?.delete(kind)) spend(this.rates.get(kind as BudgetKind));
+  }
+
+  /** To be called when what may start has started: what still waits is demand, unless something else holds it back. */
+  noteDemand(): void {
+    const { job, 'started-job': startedJob } = this.queues;
+    const waiting = this.paused || this.held ? 0 : this.waiting;
+    const nowMs = this.options.now();
+    this.demandSinceMs = waiting > 0 ? (this.demandSinceMs ?? nowMs) : null;
+    this.callsDemandSinceMs = waiting > job.size + startedJob.size ? (this.callsDemandSinceMs ?? nowMs) : null;
   }
 
   end(request: QueuedRequest): void {
@@ -230,7 +245,7 @@ export class Line {
 
   /** An attempt has ended: what was counted in advance and not sent is free again. */
   leave(attempt: Attempt): void {
-    for (const kind of this.counted.get(attempt) ?? []) this.rates.get(kind as BudgetKind)?.spend(-1);
+    for (const kind of this.counted.get(attempt) ?? []) this.rates.get(kind as BudgetKind)?.refund();
     this.counted.delete(attempt);
     if (attempt.role === 'wanted' && attempt.slotSeconds > 0) this.learn(attempt.slotSeconds);
     this.options.onChange();

@@ -89,6 +89,7 @@ export class RequestQueue {
   /** Starts the waiting requests that may run now; to be called whenever a line has changed. */
   startNext(): void {
     while (this.runningCount < this.slots && RANKS.some((rank) => this.startOne(rank)));
+    for (const line of this.lines) line.noteDemand();
     this.armTimer();
   }
 
