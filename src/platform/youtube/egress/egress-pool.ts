@@ -6,9 +6,8 @@ import type { EgressState, EgressStates } from '../../egress-states.js';
 import type { Requester } from '../../video-platform.js';
 import { report } from '../event-log.js';
 import { type AttemptEnd, EGRESS_USES, type UseName } from './attempt.js';
-import type { Egress } from './egress.js';
+import { type Egress, EgressUse } from './egress.js';
 import { countAttempts, exportEgressStates } from './egress-metrics.js';
-import { EgressUse } from './egress-use.js';
 import type { Experiment } from './experiment.js';
 import { type BudgetKind, Line } from './line.js';
 import { OptionalBackoff } from './optional-backoff.js';
@@ -65,10 +64,10 @@ class PoolMember {
     const { UPSTREAM_PLAYER_PER_MINUTE, UPSTREAM_TIMEDTEXT_PER_MINUTE, UPSTREAM_CONCURRENCY } = environment;
     const isGateway = (this.isGateway = proxyUrl?.includes(SESSION) === true);
     const slots = { max: UPSTREAM_CONCURRENCY, running: 0 };
-    const shared = { slots, now, startsSlowly: !isGateway, onChange: () => queue.startNext() };
+    const shared = { now, startsSlowly: !isGateway, onChange: () => queue.startNext() };
     const line = (use: UseName, rates: Line['rates'], videos?: Line) => {
       const onPause = (kind: BudgetKind, pauseMs: number | null) => this.reportPause(use, kind, pauseMs);
-      return queue.open(new Line({ ...shared, videos, rates, onPause }));
+      return queue.open(new Line(slots, rates, { ...shared, onPause }, videos));
     };
     const ofVideos: readonly (readonly [BudgetKind, SendingRate])[] = [
       ['player', new SendingRate({ ceilingPerMinute: UPSTREAM_PLAYER_PER_MINUTE }, now)],
@@ -170,8 +169,11 @@ export class EgressPool implements EgressStates {
       const name = proxyUrl === null ? 'direct' : `proxy-${index + 1}`;
       return new PoolMember(name, proxyUrl, environment, queue, probes, now);
     });
-    exportEgressStates(registry, this.members);
-    this.ends = countAttempts(registry, this.members);
+    exportEgressStates(registry, () => this.states());
+    this.ends = countAttempts(
+      registry,
+      this.members.map(({ name }) => name),
+    );
   }
 
   get attemptsMax(): number {

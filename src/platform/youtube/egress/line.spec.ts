@@ -39,11 +39,9 @@ function newLine({ playersPerMinute, captionsPerMinute, startsSlowly = true }: C
   ]);
   const pauses: [BudgetKind, number | null][] = [];
   const line = queue.open(
-    new Line({
-      rates,
+    new Line({ max: SLOTS, running: 0 }, rates, {
       startsSlowly,
       now,
-      slots: { max: SLOTS, running: 0 },
       onChange: () => queue.startNext(),
       onPause: (kind, pauseMs) => pauses.push([kind, pauseMs]),
     }),
@@ -310,7 +308,7 @@ describe('lists, where the platform allows 60 a minute', () => {
     const rates = new Map<BudgetKind, SendingRate>([['list', new SendingRate({ background: 'apart' }, now)]]);
     const slots = { max: SLOTS, running: 0 };
     const hooks = { onChange: () => queue.startNext(), onPause: () => undefined };
-    const line = queue.open(new Line({ rates, slots, now, startsSlowly: true, ...hooks }));
+    const line = queue.open(new Line(slots, rates, { now, startsSlowly: true, ...hooks }));
     let allowed = 60;
     const counts = { background: 0, calls: 0, blocks: 0, refusedCalls: 0 };
     const list = async (background: boolean) => {

@@ -54,12 +54,7 @@ export interface EgressSlots {
   running: number;
 }
 
-export interface LineOptions {
-  slots: EgressSlots;
-  /** Of lists: where the videos that they name wait. */
-  videos?: Line | undefined;
-  /** Of each kind of request that an attempt sends. */
-  rates: ReadonlyMap<BudgetKind, SendingRate>;
+interface LineOptions {
   /** Whether attempts start slowly: not through a gateway, whose addresses are new ones. */
   startsSlowly: boolean;
   /** Milliseconds of a monotonic clock. */
@@ -118,20 +113,17 @@ export class Line {
   private attempts = 0;
   private listeners: (() => void)[] = [];
 
-  constructor(private readonly options: LineOptions) {
-    this.window = options.startsSlowly ? WINDOW_FIRST : options.slots.max;
-  }
-
-  get slots(): EgressSlots {
-    return this.options.slots;
-  }
-
-  get videos(): Line | undefined {
-    return this.options.videos;
-  }
-
-  get rates(): ReadonlyMap<BudgetKind, SendingRate> {
-    return this.options.rates;
+  /**
+   * @param rates of each kind of request that an attempt sends
+   * @param videos of lists: where the videos that they name wait
+   */
+  constructor(
+    readonly slots: EgressSlots,
+    readonly rates: ReadonlyMap<BudgetKind, SendingRate>,
+    private readonly options: LineOptions,
+    readonly videos?: Line,
+  ) {
+    this.window = options.startsSlowly ? WINDOW_FIRST : slots.max;
   }
 
   get waiting(): number {

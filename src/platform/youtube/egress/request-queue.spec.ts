@@ -49,9 +49,9 @@ interface Asking {
 function newQueue(slots: number, now?: () => number) {
   const queue = new RequestQueue(slots, now);
   const open = (max = slots, videos?: Line) => {
-    const fixed = { rates: new Map(), startsSlowly: false, now: () => 0, onPause: () => undefined };
-    const onChange = () => queue.startNext();
-    return { line: queue.open(new TestLine({ ...fixed, slots: { max, running: 0 }, videos, onChange })) };
+    const hooks = { onChange: () => queue.startNext(), onPause: () => undefined };
+    const options = { startsSlowly: false, now: () => 0, ...hooks };
+    return { line: queue.open(new TestLine({ max, running: 0 }, new Map(), options, videos)) };
   };
   const { line } = open();
   const running = new Map<string, { isJob: boolean; end: () => Promise<void>; fail: () => Promise<void> }>();
