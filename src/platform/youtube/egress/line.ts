@@ -102,7 +102,6 @@ export class Line {
   private callsDemandSinceMs: number | null = null;
   private isHeld = false;
   private window: number;
-  /** The running requests that are the first of their attempt. */
   private readonly starting = new Set<QueuedRequest>();
   /** The kinds of which the rates have counted a request of a started attempt in advance. */
   private readonly counted = new Map<Attempt, Set<string>>();
@@ -128,6 +127,11 @@ export class Line {
 
   get waiting(): number {
     return RANKS.reduce((total, rank) => total + this.queues[rank].size, 0);
+  }
+
+  /** The running requests that are the first of their attempt. */
+  get starts(): number {
+    return this.starting.size;
   }
 
   /** Whether an experiment holds back what has not started. */
