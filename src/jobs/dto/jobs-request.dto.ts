@@ -5,21 +5,17 @@ import type { Request } from 'express';
 import { Kinds, SINCE_INVALID, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import type { VideoKind } from '../../domain/transcript.js';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
-import { invalidField } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import { requestContext } from '../../http/request-context.js';
 import {
   AFTER_INVALID,
   digitsOf,
   HasNoApiKey,
-  hasNoApiKey,
   LIMIT_INVALID,
   Optional,
   OptionalInteger,
   PAGE_SIZE_DEFAULT,
   PAGE_SIZE_MAX,
-  PageAfter,
-  PageLimit,
 } from '../../http/validation.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
 import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
@@ -27,11 +23,6 @@ import { VIDEO_ID } from '../../domain/video-reference.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
 export const UPLOADS_MAX = 2_147_483_647;
-
-export const IDEMPOTENCY_KEY = 'Idempotency-Key';
-export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
-/** Printable ASCII characters. */
-export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 
 const JOB_VIDEOS_MAX = 10_000;
 const VIDEOS_INVALID = `videos must be a list of 1 to ${JOB_VIDEOS_MAX} IDs or URLs of videos.`;
@@ -121,24 +112,6 @@ export const NEW_JOB_BODIES = {
 } satisfies Record<string, { summary: string; value: Partial<CreateJobDto> }>;
 
 /**
- * The `Idempotency-Key` of a request; undefined when it has none. It is stored, so it must not contain an API key.
- *
- * @throws InvalidRequestError
- */
-export function idempotencyKey(request: Request): string | undefined {
-  const values = request.headersDistinct[IDEMPOTENCY_KEY.toLowerCase()];
-  if (values === undefined) return undefined;
-  const [key = ''] = values;
-  const isValid =
-    values.length === 1 && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX && IDEMPOTENCY_KEY_CHARACTERS.test(key);
-  if (isValid && hasNoApiKey(key)) return key;
-  const message = isValid
-    ? `${IDEMPOTENCY_KEY} must not contain an API key.`
-    : `${IDEMPOTENCY_KEY} must have 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters, given once.`;
-  throw invalidField(IDEMPOTENCY_KEY, message);
-}
-
-/**
  * The organization of the caller; adds the job or subscription to the log line of the request, unless the path has another text
  * than an ID.
  */
@@ -146,15 +119,6 @@ export function organizationOf(request: Request, variant: JobVariant, id: string
   const { caller, log } = requestContext(request);
   if (JOB_VARIANTS[variant].idForm.test(id)) log[`${variant}Id`] = id;
   return caller.organization.id;
-}
-
-/** The query parameters of the lists of jobs and of subscriptions. */
-export class JobsQueryDto {
-  @PageLimit(10)
-  limit: number = PAGE_SIZE_DEFAULT;
-
-  @PageAfter()
-  after?: string;
 }
 
 /** The query parameters of the results of a job. */
