@@ -54,7 +54,6 @@ export function ApiIdempotencyKey(created: string, until = `stored as long as th
         `Makes the request safe to repeat: the same key and body return the ${created} that the first request has created, another body ` +
         `is 409 \`idempotency_conflict\`. Printable ASCII characters, such as a UUID; ${until}, for the organization.`,
       schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_LENGTH_MAX },
-      example: '5b1f7a52-6c0e-4a1b-9d3c-2f60c1f0a7de',
     }),
   );
 }

@@ -144,7 +144,7 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
     const limits = [this.environment[unfinishedMax], storedMax, this.resultsBytesMax];
     const values = [JSON.stringify(job), ...limits, actor ?? null, `${name}.created`];
     const [row] = await queryWithDeadline<CreatedRow<Row>[]>(this.database, CREATE, values, payer.organizationId);
-    if (!row) throw new InvalidApiKeyError();
+    if (!row) throw new InvalidApiKeyError('revoked');
     const { outcome } = row;
     if (outcome !== 'created' && outcome !== 'known') throw this.refused(outcome);
     if (outcome === 'created') this.logger.log({ event: `${name}_created`, [`${name}Id`]: id, ...payer, ...facts });

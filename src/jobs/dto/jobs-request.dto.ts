@@ -74,7 +74,6 @@ export class CreateJobDto extends TextBodyDto {
   @OptionalInteger([1, UPLOADS_MAX], {
     description:
       'The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.',
-    example: 500,
   })
   limit?: number;
 
@@ -83,7 +82,6 @@ export class CreateJobDto extends TextBodyDto {
       'The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. ' +
       'An upload that was live, announced or without captions at an earlier job does not come back by it.',
     pattern: VIDEO_ID.source,
-    example: 'hl-dinghy__',
   })
   @Optional()
   @Matches(VIDEO_ID, { message: SINCE_INVALID })
@@ -95,7 +93,6 @@ export class CreateJobDto extends TextBodyDto {
       'What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that ' +
       'has failed can be resumed, and its results stay available.',
     default: 'pause',
-    example: 'pause',
   })
   @Optional()
   @IsIn(ON_QUOTA, { message: `onQuota must be ${ON_QUOTA.join(' or ')}.` })
@@ -103,11 +100,8 @@ export class CreateJobDto extends TextBodyDto {
 }
 
 export const NEW_JOB_BODIES = {
-  channel: { summary: 'A channel', value: { channel: '@harbourlight', languages: ['en', 'de'], kinds: ['video'] } },
-  playlist: {
-    summary: 'A playlist',
-    value: { playlist: 'PLharbourlight-boats', languages: ['en', '*'], match: 'first' },
-  },
+  channel: { summary: 'A channel', value: { channel: '@harbourlight' } },
+  playlist: { summary: 'A playlist', value: { playlist: 'PLharbourlight-boats' } },
   videos: { summary: 'A list of videos', value: { videos: ['hl-dinghy__', 'https://youtu.be/hl-silent__'] } },
 } satisfies Record<string, { summary: string; value: Partial<CreateJobDto> }>;
 
@@ -129,7 +123,6 @@ export class ResultsQueryDto {
     description:
       `The maximum number of entries to return. JSON: ${PAGE_SIZE_DEFAULT} by default, and values above ${PAGE_SIZE_MAX} are ` +
       `treated as ${PAGE_SIZE_MAX}. NDJSON: all by default.`,
-    example: 10,
   })
   @Optional()
   @Transform(({ value }: { value: unknown }) => digitsOf(value))
@@ -141,7 +134,6 @@ export class ResultsQueryDto {
     minimum: 0,
     description:
       'The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one.',
-    example: 2,
   })
   @Optional()
   @Transform(({ value }: { value: unknown }) => digitsOf(value))
