@@ -87,6 +87,8 @@ export type SliceOutcome =
   | { type: 'channel_not_found' | 'playlist_not_found' }
   /** The list is read again from its first page when the platform rejects where it goes on. */
   | { type: 'stopped' | 'failed'; restartList: boolean }
+  /** A list was not asked for, because the pace could not serve it in time. */
+  | { type: 'busy'; retryAfterSeconds: number }
   /** Not even one video fits into the quota, or into what the key may use of it. */
   | { type: 'without_quota'; quota: Pick<QuotaCounts, 'limit' | 'used'> }
   /** @param durationSeconds the pace states at the start of the slice when it can serve what it holds back */
@@ -109,8 +111,8 @@ export function listRetrySeconds(setbacks: number): number {
   return RETRY_DELAYS_SECONDS[setbacks] ?? RETRY_DELAYS_SECONDS[2];
 }
 
-/** Of a video whose failure does not say when a retry can succeed. */
-const BUSY_SECONDS = 30;
+/** Of a video or list whose failure does not say when a retry can succeed. */
+export const BUSY_SECONDS = 30;
 const DAY_SECONDS = 86_400;
 /** Other calls hold the rest of the quota, for as long as they run. */
 const RESERVED_SECONDS = 5;
@@ -192,6 +194,8 @@ export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks
       return unserved;
     case 'stopped':
       return { ...unserved, setbacks, restartList: outcome.restartList };
+    case 'busy':
+      return { ...unserved, setbacks, delaySeconds: outcome.retryAfterSeconds };
     case 'failed':
       return { ...setback, restartList: outcome.restartList };
     case 'read': {

@@ -132,6 +132,27 @@ describe.each(['content-unavailable', 'network-restricted', 'bot-check', 'reload
   },
 );
 
+describe('an address that is refused in light use', () => {
+  it.each([
+    ['a call of 20', 20],
+    ['a call of 60', 60],
+  ])('serves %s as soon as it is served again', async (_, count) => {
+    let seconds = 0;
+    for (let round = 0; round < 12; round += 1) {
+      expect(ends(await later(seconds, () => readAll(VIDEOS.slice(2 * round, 2 * round + 2))))).toEqual(['ok']);
+      seconds += 2.5;
+    }
+    fakeYoutube.setFaults({ kind: '429', match: { kind: 'player' } });
+    expect(end(await later(seconds, () => read(VIDEOS[30] ?? '')))).toBe('upstream_blocked');
+    fakeYoutube.setFaults();
+    await later(seconds + 31, async () => {
+      expect(end(await read(VIDEOS[31] ?? ''))).toBe('ok');
+      const reading = context({ deadlineAtMs: performance.now() + 30_000 });
+      expect(ends(await readAll(VIDEOS.slice(40, 40 + count), reading))).toEqual(['ok']);
+    });
+  });
+});
+
 describe('a client that is refused', () => {
   it.each(['player', 'timedtext'] as const)('for its %s with 403 does not stop the others, and rests', async (kind) => {
     fakeYoutube.setFaults({ kind: 'forbidden', match: { kind, client: 'VISIONOS' } });
