@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Environment } from '../../src/config/environment.js';
+import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
 import { videoId } from '../fake-youtube/catalogue/model.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { startGateway, type Gateway, type GatewayOptions } from '../fake-youtube/gateway.js';
@@ -99,9 +101,9 @@ describe('a rotating gateway', () => {
   const NAMES = ['hl-island', 'hl-walk', 'hl-dinghy', 'hl-first', 'hl-keeper', 'hl-sharp'];
   let gateway: Gateway;
 
-  async function openGateway(options: GatewayOptions = {}): Promise<void> {
+  async function openGateway(options: GatewayOptions = {}, choices: Partial<Environment> = {}): Promise<void> {
     gateway = await startGateway(options);
-    adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: [gateway.url] });
+    adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: [gateway.url], ...choices });
   }
 
   afterEach(() => gateway.close());
@@ -148,5 +150,30 @@ describe('a rotating gateway', () => {
     expect(end(outcome)).toBe('upstream_blocked');
     expect(outcome).toMatchObject({ failure: { retryAfterSeconds: expect.any(Number) } });
     expect(fakeYoutube.requests.total).toBe(requested);
+  });
+
+  it('asks the next session for the feed and the Shorts that one address is refused', async () => {
+    const addresses = [BAD, GOOD];
+    await openGateway({ addressOf: () => addresses.shift() ?? GOOD });
+    fakeYoutube.setFaults({ kind: '429', match: { kind: 'feed', egress: BAD } });
+    const list = () => adapter.platform.listUploads(HARBOUR_LIGHT.id, 10, context());
+    expect((await list()).uploads.every(({ publishedAt }) => publishedAt === null)).toBe(true);
+    expect((await list()).uploads.some(({ publishedAt }) => publishedAt !== null)).toBe(true);
+  });
+
+  it('finishes the player script that a call began to download and left', async () => {
+    await openGateway({}, { PO_TOKEN_URL: fakeYoutube.url, YOUTUBE_CLIENTS: ['WEB'] });
+    const script = fakeYoutube.hold({ kind: 'page' });
+    const leaving = new AbortController();
+    const id = videoId('hl-island');
+    const left = adapter.platform.readVideo(id, [], context({ signal: leaving.signal }));
+    await script.arrived;
+    leaving.abort(new Error('left'));
+    await expect(left).rejects.toThrow('left');
+    // Its session would close now.
+    await new Promise((resolve) => setImmediate(resolve));
+    script.release();
+    expect(end(await read('hl-island'))).toBe('ok');
+    expect(fakeYoutube.requests.count({ kind: 'page' })).toBe(2);
   });
 });

@@ -1,15 +1,17 @@
 import { Registry } from 'prom-client';
 import { Environment, type YoutubeClient } from '../../src/config/environment.js';
+import { Experiment } from '../../src/platform/youtube/egress/experiment.js';
 import { RequestQueue } from '../../src/platform/youtube/egress/request-queue.js';
 import type { RequestScope } from '../../src/platform/youtube/egress/request-pipeline.js';
 import type { FailedResponse, UpstreamResponse } from '../../src/platform/youtube/egress/upstream-response.js';
 import type { InnertubeQuery } from '../../src/platform/youtube/innertube/clients.js';
+import { ControlChannels } from '../../src/platform/youtube/channel/control-channels.js';
 import { InnertubeClient, parsed } from '../../src/platform/youtube/innertube/innertube-client.js';
 import { SignatureTimestamp, WebProofs } from '../../src/platform/youtube/po-token/web-proofs.js';
 import { at } from '../../src/platform/youtube/response-parsing.js';
 import { UpstreamMetrics } from '../../src/platform/youtube/upstream-metrics.js';
 import { ClientOrder } from '../../src/platform/youtube/video/client-order.js';
-import { VideoControl } from '../../src/platform/youtube/video/video-control.js';
+import { ControlVideos } from '../../src/platform/youtube/video/control-videos.js';
 import { VideoReader } from '../../src/platform/youtube/video/video-reader.js';
 
 /** A response of the platform that is not a player response. */
@@ -44,7 +46,7 @@ export interface StubbedPlatform {
   text?: (client: YoutubeClient, videoId: string) => UpstreamResponse | undefined;
 }
 
-/** The reader and the control of videos over clients whose responses are given, and which requests were sent, in order. */
+/** The reader, the controls and the experiment of videos over clients whose responses are given, and which requests were sent, in order. */
 export function newReader(platform: StubbedPlatform = {}, settings: Partial<Environment> = {}) {
   const environment = Object.assign(new Environment(), settings);
   const registry = new Registry();
@@ -73,8 +75,9 @@ export function newReader(platform: StubbedPlatform = {}, settings: Partial<Envi
   });
   const metrics = new UpstreamMetrics(registry, new RequestQueue(1));
   const order = new ClientOrder(environment, registry);
-  const control = new VideoControl(innertube, order, metrics);
+  const controls = new ControlVideos(innertube, order);
+  const experiment = new Experiment({ video: controls, channel: new ControlChannels(innertube) }, metrics);
   const webProofs = new WebProofs(null, new SignatureTimestamp(innertube), metrics);
-  const reader = new VideoReader(innertube, order, webProofs, control, metrics);
-  return { reader, control, order, asked };
+  const reader = new VideoReader(innertube, order, webProofs, controls, experiment, metrics);
+  return { reader, controls, experiment, order, asked };
 }

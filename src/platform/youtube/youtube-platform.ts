@@ -14,7 +14,6 @@ import {
   VideoPlatform,
 } from '../video-platform.js';
 import { ChannelReadError, isUnparsable } from './channel/channel-errors.js';
-import { ChannelControl } from './channel/channel-control.js';
 import { addressOf, ChannelReader } from './channel/channel-reader.js';
 import {
   type Continuation,
@@ -24,9 +23,10 @@ import {
   writeContinuation,
 } from './channel/list-progress.js';
 import { PlaylistReader, type ReadList } from './channel/playlist-reader.js';
-import { type Control, EgressPool } from './egress/egress-pool.js';
+import { EgressPool } from './egress/egress-pool.js';
 import type { AttemptEnd } from './egress/attempt.js';
-import { type Attempted, readThroughEgresses } from './egress/egress-failover.js';
+import { type AttemptResult, readThroughEgresses } from './egress/egress-failover.js';
+import { Experiment } from './egress/experiment.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';
 import { report } from './event-log.js';
@@ -35,7 +35,6 @@ import { withOptional } from './optional-work.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
 import { requestPublishDate } from './video/player-requests.js';
 import { mergeDetails } from './video/player-response.js';
-import { VideoControl } from './video/video-control.js';
 import { VideoReader } from './video/video-reader.js';
 
 /** Far above any channel: a list that is still not at its end repeats itself, and ends there. */
@@ -46,8 +45,6 @@ const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 
 /** `VideoPlatform` for YouTube's InnerTube API: its readers, through one egress after another until one answers. */
 @Injectable()
 export class YoutubePlatform extends VideoPlatform implements OnApplicationShutdown {
-  private readonly control: Control;
-
   constructor(
     private readonly environment: Environment,
     private readonly metrics: UpstreamMetrics,
@@ -56,13 +53,9 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     private readonly channels: ChannelReader,
     private readonly playlists: PlaylistReader,
     private readonly videos: VideoReader,
-    private readonly channelControl: ChannelControl,
-    videoControl: VideoControl,
+    private readonly experiment: Experiment,
   ) {
     super();
-    this.control = {
-      ask: (egress, kind) => (kind === 'list' ? channelControl.probe(egress) : videoControl.probe(egress, kind)),
-    };
   }
 
   /** Closes every connection; requests in flight end as failures. */
@@ -167,7 +160,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     read: (scope: RequestScope) => Promise<T>,
   ): Promise<T> {
     const end = await readThroughEgresses(this.egresses, {
-      ...{ use: 'channel', subject, context, control: this.control, retries: this.environment.UPSTREAM_RETRIES },
+      ...{ use: 'channel', subject, context, retries: this.environment.UPSTREAM_RETRIES },
       attempt: (scope) => this.attemptList(scope, read),
     });
     if (end && 'value' in end) return end.value;
@@ -187,7 +180,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     const remembered = this.videos.remembered(videoId, languages);
     if (remembered) return remembered;
     const read = await readThroughEgresses(this.egresses, {
-      ...{ use: 'video', subject: videoId, context, control: this.control },
+      ...{ use: 'video', subject: videoId, context },
       // Shared by the attempts through all egresses: a gateway has eight for each video.
       retries: new RetryBudget(this.environment.UPSTREAM_RETRIES),
       attempt: (scope) => this.attemptVideo(scope, videoId, languages, publishedAt),
@@ -210,7 +203,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     videoId: string,
     languages: readonly string[],
     publishedAt: string | null,
-  ): Promise<Attempted<VideoOutcome>> {
+  ): Promise<AttemptResult<VideoOutcome>> {
     try {
       const [attempt, dated] = await withOptional(
         scope,
@@ -242,7 +235,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
   private async attemptList<T>(
     scope: RequestScope,
     read: (scope: RequestScope) => Promise<T>,
-  ): Promise<Attempted<{ value: T } | { error: Error }>> {
+  ): Promise<AttemptResult<{ value: T } | { error: Error }>> {
     try {
       return { result: { value: await read(scope) }, end: 'answered' };
     } catch (error) {
@@ -260,7 +253,9 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
   /** How an attempt at a list ended for its egress, which a control finds out when the list or the egress is refused. */
   private async endOf(about: ChannelReadError['about'], scope: RequestScope): Promise<AttemptEnd> {
     if (about !== 'doubtful') return about === 'nothing' ? 'answered' : about;
-    return (await this.channelControl.settle(scope)) === 'served' ? 'answered' : 'refused';
+    scope.egress.uses.channel.doubt('list', scope.attempt.subject, 'WEB');
+    const doubt = { kind: 'list', client: null, sinceMs: performance.now() } as const;
+    return (await this.experiment.settle(doubt, 'WEB', scope)) === 'served' ? 'answered' : 'refused';
   }
 }
 

@@ -4,10 +4,11 @@ import { Environment } from '../../config/environment.js';
 import { MetricsRegistryModule } from '../../observability/metrics-registry.js';
 import { EgressStates } from '../egress-states.js';
 import { VideoPlatform } from '../video-platform.js';
-import { ChannelControl } from './channel/channel-control.js';
 import { ChannelReader } from './channel/channel-reader.js';
+import { ControlChannels } from './channel/control-channels.js';
 import { PlaylistReader } from './channel/playlist-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
+import { Experiment } from './egress/experiment.js';
 import { RequestPipeline } from './egress/request-pipeline.js';
 import { RequestQueue } from './egress/request-queue.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
@@ -15,7 +16,7 @@ import { PoTokenProvider } from './po-token/po-token-provider.js';
 import { SignatureTimestamp, WebProofs } from './po-token/web-proofs.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
 import { ClientOrder } from './video/client-order.js';
-import { VideoControl } from './video/video-control.js';
+import { ControlVideos } from './video/control-videos.js';
 import { VideoReader } from './video/video-reader.js';
 import { YoutubePlatform } from './youtube-platform.js';
 
@@ -31,9 +32,15 @@ import { YoutubePlatform } from './youtube-platform.js';
     },
     {
       provide: EgressPool,
-      inject: [Environment, Registry, RequestQueue],
-      useFactory: (environment: Environment, registry: Registry, queue: RequestQueue) =>
-        new EgressPool(environment, registry, queue),
+      inject: [Environment, Registry, RequestQueue, Experiment],
+      useFactory: (environment: Environment, registry: Registry, queue: RequestQueue, experiment: Experiment) =>
+        new EgressPool(environment, registry, queue, experiment),
+    },
+    {
+      provide: Experiment,
+      inject: [ControlVideos, ControlChannels, UpstreamMetrics],
+      useFactory: (video: ControlVideos, channel: ControlChannels, metrics: UpstreamMetrics) =>
+        new Experiment({ video, channel }, metrics),
     },
     RequestPipeline,
     ClientOrder,
@@ -42,9 +49,9 @@ import { YoutubePlatform } from './youtube-platform.js';
     WebProofs,
     InnertubeClient,
     PlaylistReader,
-    ChannelControl,
     ChannelReader,
-    VideoControl,
+    ControlChannels,
+    ControlVideos,
     VideoReader,
     YoutubePlatform,
     { provide: VideoPlatform, useExisting: YoutubePlatform },

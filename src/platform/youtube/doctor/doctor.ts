@@ -6,9 +6,9 @@ import type { ChannelReference } from '../../../domain/channel-reference.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
 import { type ReadingContext, VideoPlatform } from '../../video-platform.js';
-import { type ControlEnd, EgressPool } from '../egress/egress-pool.js';
+import { EgressPool } from '../egress/egress-pool.js';
+import { type ControlEnd, Experiment } from '../egress/experiment.js';
 import { ExchangeListener } from '../egress/http-transport.js';
-import { VideoControl } from '../video/video-control.js';
 import { YoutubeModule } from '../youtube.module.js';
 
 /** What the doctor found. It contains no address, key or token. */
@@ -131,8 +131,8 @@ async function withAdapter(
       .map(({ labels }) => `${labels['subject']} ${labels['outcome']}`);
   };
   const control = async (): Promise<ControlEnd> => {
-    const taken = app.get(EgressPool).take('video', [], context, { ask: () => Promise.resolve('unknown') });
-    return taken ? app.get(VideoControl).probe(taken.egress, 'captions').finally(taken.release) : 'refused';
+    const taken = app.get(EgressPool).take('video', [], context);
+    return taken ? app.get(Experiment).probe(taken.egress, 'captions').finally(taken.release) : 'refused';
   };
   await work({ platform: app.get(VideoPlatform), context, control, notices }).finally(() => app.close());
 }

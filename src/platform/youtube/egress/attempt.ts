@@ -1,6 +1,6 @@
 /** What an egress is used for. The platform may refuse one use and not the other. */
 export const EGRESS_USES = ['channel', 'video'] as const;
-export type EgressUse = (typeof EGRESS_USES)[number];
+export type UseName = (typeof EGRESS_USES)[number];
 
 /** One reading of a channel or video through one egress, to which requests belong. */
 export class Attempt {

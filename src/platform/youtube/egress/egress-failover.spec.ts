@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { newContext, newControl, newPool, nextEgress } from '../../../../test/youtube/egresses.js';
+import { newContext, newExperiment, newPool, nextEgress } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
 import type { AttemptEnd } from './attempt.js';
-import { type Attempted, readThroughEgresses } from './egress-failover.js';
+import { type AttemptResult, readThroughEgresses } from './egress-failover.js';
 import type { EgressPool } from './egress-pool.js';
 import type { RequestScope } from './request-pipeline.js';
 import { RetryBudget } from './retry.js';
@@ -13,7 +13,7 @@ Logger.overrideLogger(false);
 /** Reads a video with these attempts. */
 function read<T>(
   egresses: EgressPool,
-  attempt: (scope: RequestScope) => Promise<Attempted<T>>,
+  attempt: (scope: RequestScope) => Promise<AttemptResult<T>>,
   context: ReadingContext = newContext(),
   retries: number | RetryBudget = 0,
 ) {
@@ -22,13 +22,15 @@ function read<T>(
     subject: 'a video',
     context,
     retries,
-    control: newControl('unreached'),
     attempt,
   });
 }
 
 /** Runs attempts that end so, by the number of the egress; returns the path and the result. */
-async function attempts(ends: readonly AttemptEnd[], egresses = newPool(ends.length)) {
+async function attempts(
+  ends: readonly AttemptEnd[],
+  egresses = newPool(ends.length, { experiment: newExperiment('unreached') }),
+) {
   const path: string[] = [];
   const result = await read(egresses, ({ egress }) => {
     path.push(egress.name);
@@ -48,7 +50,7 @@ describe('reading through the egresses', () => {
   });
 
   it('skips an egress that was not reached by the next reading', async () => {
-    const egresses = newPool(2);
+    const egresses = newPool(2, { experiment: newExperiment('unreached') });
     for (const path of [['proxy-1', 'proxy-2'], ['proxy-2']])
       expect(await attempts(['unreached', 'answered'], egresses)).toEqual({ path, result: 'answered by proxy-2' });
   });
@@ -85,7 +87,7 @@ describe('reading through the egresses', () => {
   it('attempts nothing when every egress is paused', async () => {
     const egresses = newPool(2);
     await read(egresses, ({ egress }) => {
-      egress.gates.video.pause('player', null);
+      egress.uses.video.line.pause('player', null);
       return Promise.resolve({ result: null, end: 'refused' });
     });
     expect(await attempts(['answered', 'answered'], egresses)).toEqual({ path: [], result: null });
@@ -93,16 +95,16 @@ describe('reading through the egresses', () => {
 
   it('never sends what a caller wants to find out whether a pause has ended', async () => {
     const clock = { nowMs: 0 };
-    const egresses = newPool(0, undefined, () => clock.nowMs);
+    const egresses = newPool(0, { now: () => clock.nowMs, experiment: newExperiment('unreached') });
     const pause = ({ egress }: RequestScope) => {
-      egress.gates.video.pause('player', null);
+      egress.uses.video.line.pause('player', null);
       return Promise.resolve({ result: null, end: 'refused' as const });
     };
     await read(egresses, pause);
     clock.nowMs = 30_000;
     let startWaitMs = 0;
     await read(egresses, ({ egress }) => {
-      startWaitMs = egress.gates.video.startWaitMs(false);
+      startWaitMs = egress.uses.video.line.startWaitMs(false);
       return Promise.resolve({ result: null, end: 'answered' });
     });
     expect(startWaitMs).toBe(Infinity);
@@ -121,15 +123,15 @@ describe('reading through the egresses', () => {
 
   it('frees what an attempt holds when it ends, also by an exception', async () => {
     const egresses = newPool(1);
-    const { gates } = nextEgress(egresses);
-    const captions = gates.video.rates.get('captions');
+    const { line } = nextEgress(egresses).uses.video;
+    const captions = line.rates.get('captions');
     for (let times = 0; times < 20; times += 1) captions?.spend(1);
     captions?.decrease();
     // Two may be sent at once.
     const isFree = () => captions?.waitMs(false, 1) === 0;
     expect(isFree()).toBe(true);
     const failing = read(egresses, ({ attempt, context }) => {
-      gates.video.begin({ kind: 'player', attempt, context });
+      line.begin({ kind: 'player', attempt, context });
       expect(isFree()).toBe(false);
       return Promise.reject(new Error('bug'));
     });

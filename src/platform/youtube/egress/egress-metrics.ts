@@ -4,7 +4,7 @@ import { ATTEMPT_ENDS, EGRESS_USES } from './attempt.js';
 import type { Egress } from './egress.js';
 
 /** What is observed of an egress. Sessions of a gateway are counted as their gateway. */
-interface ObservedEgress extends Pick<Egress, 'name' | 'gates'> {
+interface ObservedEgress extends Pick<Egress, 'name' | 'uses'> {
   readonly restsUntilMs: number | null;
 }
 
@@ -23,29 +23,29 @@ export function exportEgressStates(registry: Registry, members: readonly Observe
       for (const { name, restsUntilMs } of members) this.set({ exit: name }, Number(restsUntilMs !== null));
     },
   });
-  const gauge = (name: string, help: string, label: string, valuesOf: (gates: Egress['gates']) => Values) =>
+  const gauge = (name: string, help: string, label: string, valuesOf: (uses: Egress['uses']) => Values) =>
     new Gauge({
       ...{ name, help, labelNames: ['exit', label], registers },
       collect() {
         this.reset();
         for (const member of members)
-          for (const [of, value] of valuesOf(member.gates))
+          for (const [of, value] of valuesOf(member.uses))
             if (value !== null) this.set({ exit: member.name, [label]: of }, value);
       },
     });
   const breaker = '1 while an egress is paused because the platform refuses it, until a control is served.';
-  gauge('ct_upstream_breaker_open', breaker, 'use', (gates) =>
-    EGRESS_USES.map((use) => [use, Number(gates[use].paused)]),
+  gauge('ct_upstream_breaker_open', breaker, 'use', (uses) =>
+    EGRESS_USES.map((use) => [use, Number(uses[use].line.paused)]),
   );
-  gauge('ct_upstream_pause_seconds', 'Seconds until a control is asked through a refused egress.', 'use', (gates) =>
-    EGRESS_USES.map((use) => [use, gates[use].pauseRemainingMs / 1000]),
+  gauge('ct_upstream_pause_seconds', 'Seconds until a control is asked through a refused egress.', 'use', (uses) =>
+    EGRESS_USES.map((use) => [use, uses[use].line.pauseRemainingMs / 1000]),
   );
   const pace = 'Requests per minute that an egress may send; absent while there is no limit.';
   gauge('ct_upstream_pace_per_minute', pace, 'kind', ({ video }) =>
-    [...video.rates].map(([kind, { perMinute }]) => [kind, perMinute]),
+    [...video.line.rates].map(([kind, { perMinute }]) => [kind, perMinute]),
   );
-  gauge('ct_upstream_pace_queued', 'Channels or videos that wait for their turn at an egress.', 'kind', (gates) =>
-    EGRESS_USES.map((use) => [use, gates[use].line.waiting]),
+  gauge('ct_upstream_pace_queued', 'Channels or videos that wait for their turn at an egress.', 'kind', (uses) =>
+    EGRESS_USES.map((use) => [use, uses[use].line.waiting]),
   );
 }
 

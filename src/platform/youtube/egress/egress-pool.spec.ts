@@ -1,23 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { newContext, newControl, newPool } from '../../../../test/youtube/egresses.js';
+import { newContext, newExperiment, newPool } from '../../../../test/youtube/egresses.js';
 import { recordedEvents } from '../../../../test/youtube/recorded-events.js';
 import { Attempt, type AttemptEnd } from './attempt.js';
 import type { Egress } from './egress.js';
-import type { Control, ControlEnd } from './egress-pool.js';
+import type { ControlEnd } from './experiment.js';
 import { RequestQueue } from './request-queue.js';
 
 /** Lets everything run that waits for nothing else. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-function pool(proxies: number | readonly string[], control: Control = newControl()) {
+function pool(proxies: number | readonly string[], experiment = newExperiment()) {
   const clock = { nowMs: 0 };
   const now = () => clock.nowMs;
   const events = recordedEvents();
   const registry = new Registry();
   const queue = new RequestQueue(64, now);
-  const egresses = newPool(proxies, registry, now, queue);
-  const takeFor = (use: 'video' | 'channel', tried: string[] = []) => egresses.take(use, tried, newContext(), control);
+  const egresses = newPool(proxies, { registry, now, queue, experiment });
+  const takeFor = (use: 'video' | 'channel', tried: string[] = []) => egresses.take(use, tried, newContext());
   const take = (tried: string[] = []) => takeFor('video', tried)?.egress ?? null;
   const names = (times: number) => Array.from({ length: times }, () => take()?.name ?? null);
   /** The egress of this name. */
@@ -28,7 +28,7 @@ function pool(proxies: number | readonly string[], control: Control = newControl
     return egress;
   };
   const record = async (egress: Egress, end: AttemptEnd) => {
-    egresses.recordEnd(egress, 'video', end, control);
+    egresses.recordEnd(egress, 'video', end);
     await settle();
   };
   const valuesOf = async (name: string) => (await registry.getSingleMetric(name)?.get())?.values ?? [];
@@ -38,16 +38,9 @@ function pool(proxies: number | readonly string[], control: Control = newControl
   return { egresses, queue, clock, events, take, takeFor, names, named, record, active, valuesOf };
 }
 
-/** A control whose ends the test gives in turn; the last one repeats. */
-function controlWith(...ends: ControlEnd[]): Control & { asked: string[] } {
-  const asked: string[] = [];
-  return {
-    asked,
-    ask: ({ name }, kind) => {
-      asked.push(`${name} ${kind ?? 'any'}`);
-      return Promise.resolve((ends.length > 1 ? ends.shift() : ends[0]) ?? 'unknown');
-    },
-  };
+/** Controls that end so in turn; the last one repeats. */
+function controlsWith(...ends: ControlEnd[]) {
+  return newExperiment(() => Promise.resolve((ends.length > 1 ? ends.shift() : ends[0]) ?? 'unknown'));
 }
 
 describe('the egress pool', () => {
@@ -61,22 +54,22 @@ describe('the egress pool', () => {
 
   it('chooses the egress that can serve first', () => {
     const { named, names } = pool(2);
-    const { line, rates } = named('proxy-1').gates.video;
-    for (let index = 0; index < 20; index += 1) rates.get('player')?.spend(1);
-    rates.get('player')?.decrease();
-    for (let index = 0; index < 10; index += 1) rates.get('player')?.spend(1);
+    const { line } = named('proxy-1').uses.video;
+    for (let index = 0; index < 20; index += 1) line.rates.get('player')?.spend(1);
+    line.rates.get('player')?.decrease();
+    for (let index = 0; index < 10; index += 1) line.rates.get('player')?.spend(1);
     expect(line.waitMs(false, 0)).toBeGreaterThan(0);
     expect(names(3)).toEqual(['proxy-2', 'proxy-2', 'proxy-2']);
   });
 
   it('chooses the egress where fewer wait', async () => {
     const { named, names, queue } = pool(2);
-    const { gates } = named('proxy-1');
-    gates.video.line.learn(1);
-    gates.video.held = true;
+    const { line } = named('proxy-1').uses.video;
+    line.learn(1);
+    line.held = true;
     const leaving = new AbortController();
     const context = newContext({ signal: leaving.signal, deadlineAtMs: Infinity });
-    const waiting = queue.run(gates.video.line, { kind: 'player', attempt: new Attempt('a'), context }, () => settle());
+    const waiting = queue.run(line, { kind: 'player', attempt: new Attempt('a'), context }, () => settle());
     expect(names(2)).toEqual(['proxy-2', 'proxy-2']);
     leaving.abort(new Error('left'));
     await expect(waiting).rejects.toThrow('left');
@@ -105,19 +98,19 @@ describe('the egress pool', () => {
 describe('an egress that is refused', () => {
   it('is skipped for the use that is refused, and null is given when all are', () => {
     const { egresses, named, names, takeFor } = pool(2);
-    named('proxy-1').gates.video.pause('player', null);
+    named('proxy-1').uses.video.line.pause('player', null);
     expect(names(2)).toEqual(['proxy-2', 'proxy-2']);
     expect([1, 2].map(() => takeFor('channel')?.egress.name).sort()).toEqual(['proxy-1', 'proxy-2']);
     expect(egresses.blockedForSeconds('video')).toBeNull();
-    named('proxy-2').gates.video.pause('captions', 90);
+    named('proxy-2').uses.video.line.pause('captions', 90);
     expect(names(2)).toEqual([null, null]);
     expect(egresses.blockedForSeconds('video')).toBe(30);
   });
 
   it('is used again after its pause only when a control was served, which is asked beside what others serve', async () => {
-    const control = controlWith('refused', 'served');
+    const control = controlsWith('refused', 'served');
     const { clock, named, names, events } = pool(2, control);
-    named('proxy-1').gates.video.pause('player', null);
+    named('proxy-1').uses.video.line.pause('player', null);
     clock.nowMs = 29_999;
     expect(names(1)).toEqual(['proxy-2']);
     expect(control.asked).toEqual([]);
@@ -143,28 +136,28 @@ describe('an egress that is refused', () => {
   });
 
   it.each<ControlEnd>(['unreached', 'unknown', 'refused'])('stays refused when its control is %s', async (end) => {
-    const { clock, named, take } = pool(0, newControl(end));
-    const { gates } = named('direct');
-    gates.video.pause('player', null);
+    const { clock, named, take } = pool(0, newExperiment(end));
+    const { line } = named('direct').uses.video;
+    line.pause('player', null);
     clock.nowMs = 30_000;
     take();
     await settle();
-    expect([gates.video.paused, gates.video.pauseRemainingMs]).toEqual([true, 60_000]);
+    expect([line.paused, line.pauseRemainingMs]).toEqual([true, 60_000]);
     expect(take()).toBeNull();
   });
 
   it('is given to wait for its control when there is nothing else, and holds back what starts until then', async () => {
     let serve: (end: ControlEnd) => void = () => undefined;
-    const control: Control = { ask: () => new Promise((resolve) => (serve = resolve)) };
+    const control = newExperiment(() => new Promise((resolve) => (serve = resolve)));
     const { clock, named, take, queue } = pool(0, control);
-    const { gates } = named('direct');
-    gates.video.pause('player', null);
+    const { line } = named('direct').uses.video;
+    line.pause('player', null);
     clock.nowMs = 30_000;
     const egress = take();
     expect(egress?.name).toBe('direct');
     let isSent = false;
     const context = newContext({ deadlineAtMs: Infinity });
-    const done = queue.run(gates.video.line, { kind: 'player', attempt: new Attempt('a'), context }, () => {
+    const done = queue.run(line, { kind: 'player', attempt: new Attempt('a'), context }, () => {
       isSent = true;
       return Promise.resolve({ kind: 'sent' });
     });
@@ -175,10 +168,10 @@ describe('an egress that is refused', () => {
 
   it('is exported, with the seconds of its pause and its pace', async () => {
     const { clock, named, active, valuesOf } = pool(2);
-    const { gates } = named('proxy-1');
-    for (let index = 0; index < 20; index += 1) gates.video.rates.get('captions')?.spend(1);
-    gates.channel.pause('list', null);
-    gates.video.pause('captions', null);
+    const { channel, video } = named('proxy-1').uses;
+    for (let index = 0; index < 20; index += 1) video.line.rates.get('captions')?.spend(1);
+    channel.line.pause('list', null);
+    video.line.pause('captions', null);
     expect(await active('ct_upstream_breaker_open')).toEqual(['proxy-1 channel', 'proxy-1 video']);
     clock.nowMs = 40_000;
     // Until a control is served.
@@ -192,10 +185,10 @@ describe('an egress that is refused', () => {
 
 describe('an egress that was not reached', () => {
   it('rests when a control does not reach it either, and comes back by a control', async () => {
-    const control = controlWith('unreached', 'unreached', 'refused');
+    const control = controlsWith('unreached', 'unreached', 'refused');
     const { clock, named, names, record, events, active } = pool(2, control);
     await record(named('proxy-1'), 'unreached');
-    expect(control.asked).toEqual(['proxy-1 any']);
+    expect(control.asked).toEqual(['proxy-1 player']);
     expect(names(3)).toEqual(['proxy-2', 'proxy-2', 'proxy-2']);
     expect(await active('ct_upstream_exit_resting')).toEqual(['proxy-1']);
     // Asked again after a minute, not before, and it does not come back by time alone.
@@ -223,7 +216,7 @@ describe('an egress that was not reached', () => {
   });
 
   it.each<ControlEnd>(['served', 'refused', 'unknown'])('stays in use when the control is %s', async (end) => {
-    const { named, names, record, events } = pool(2, newControl(end));
+    const { named, names, record, events } = pool(2, newExperiment(end));
     await record(named('proxy-1'), 'unreached');
     expect(new Set(names(2))).toEqual(new Set(['proxy-1', 'proxy-2']));
     expect(events).toEqual([]);
@@ -231,7 +224,7 @@ describe('an egress that was not reached', () => {
 
   it('comes last while the control is asked', async () => {
     let answer: (end: ControlEnd) => void = () => undefined;
-    const control: Control = { ask: () => new Promise((resolve) => (answer = resolve)) };
+    const control = newExperiment(() => new Promise((resolve) => (answer = resolve)));
     const { named, names, record } = pool(2, control);
     await record(named('proxy-1'), 'unreached');
     expect(names(2)).toEqual(['proxy-2', 'proxy-2']);
@@ -241,7 +234,7 @@ describe('an egress that was not reached', () => {
   });
 
   it('is better than none, but not for a second attempt', async () => {
-    const { take, named, record } = pool(2, newControl('unreached'));
+    const { take, named, record } = pool(2, newExperiment('unreached'));
     const [first, second] = [named('proxy-1'), named('proxy-2')];
     await record(first, 'unreached');
     await record(second, 'unreached');
@@ -250,7 +243,7 @@ describe('an egress that was not reached', () => {
   });
 
   it('is not checked when it is the only one', async () => {
-    const control = newControl('unreached');
+    const control = newExperiment('unreached');
     const { take, named, record } = pool(1, control);
     const only = named('proxy-1');
     await record(only, 'unreached');
@@ -269,9 +262,9 @@ describe('a gateway', () => {
       { egress: { name: 'proxy-1' }, hasAlternative: true },
     ]);
     expect(one?.egress.dispatcher).not.toBe(other?.egress.dispatcher);
-    // The gates are the gateway's, and what is known is the session's.
-    expect(one?.egress.gates).toBe(other?.egress.gates);
-    expect(one?.egress.examinations.video).not.toBe(other?.egress.examinations.video);
+    // The line is the gateway's, and what is known is the session's.
+    expect(one?.egress.uses.video.line).toBe(other?.egress.uses.video.line);
+    expect(one?.egress.uses.video).not.toBe(other?.egress.uses.video);
     expect(one?.egress.gateway).toBe(other?.egress.gateway);
     expect(egresses.attemptsMax).toBe(8);
     expect(pool(20).egresses.attemptsMax).toBe(3);
@@ -285,10 +278,24 @@ describe('a gateway', () => {
     await record(session, 'answered');
     for (let times = 0; times < 99; times += 1) await record(session, 'refused');
     await record(session, 'busy');
-    expect([session.gates.video.paused, events]).toEqual([false, []]);
+    expect([session.uses.video.line.paused, events]).toEqual([false, []]);
     await record(session, 'refused');
-    expect([session.gates.video.paused, take()]).toEqual([true, null]);
+    expect([session.uses.video.line.paused, take()]).toEqual([true, null]);
     expect(JSON.stringify(events)).not.toContain('secret');
     await egresses.close();
+  });
+
+  it('keeps a session open until work has ended that outlives its attempt', async () => {
+    const { takeFor } = pool(GATEWAY);
+    const taken = takeFor('video');
+    const isClosed = () => Reflect.get(taken?.egress.dispatcher ?? {}, 'destroyed') as unknown;
+    let end = (): void => undefined;
+    taken?.egress.keepOpen(new Promise<void>((resolve) => (end = resolve)));
+    taken?.release();
+    await settle();
+    expect(isClosed()).toBe(false);
+    end();
+    await settle();
+    expect(isClosed()).toBe(true);
   });
 });

@@ -5,12 +5,14 @@ import type { Environment } from '../../../config/environment.js';
 import type { EgressState, EgressStates } from '../../egress-states.js';
 import type { Requester } from '../../video-platform.js';
 import { report } from '../event-log.js';
-import { type AttemptEnd, EGRESS_USES, type EgressUse } from './attempt.js';
+import { type AttemptEnd, EGRESS_USES, type UseName } from './attempt.js';
 import type { Egress } from './egress.js';
-import { type BudgetKind, EgressGate } from './egress-gate.js';
 import { countAttempts, exportEgressStates } from './egress-metrics.js';
-import { Examination } from './examination.js';
-import type { Line, RequestQueue } from './request-queue.js';
+import { EgressUse } from './egress-use.js';
+import type { Experiment } from './experiment.js';
+import { type BudgetKind, Line } from './line.js';
+import { OptionalBackoff } from './optional-backoff.js';
+import type { RequestQueue } from './request-queue.js';
 import { SendingRate } from './sending-rate.js';
 
 /** How long an egress that was not reached comes last, until a control is asked through it again. */
@@ -28,14 +30,8 @@ const SESSION = '{session}';
 /** The requests of one attempt are sent one after the other, and its exact date beside them. */
 const CONNECTIONS_PER_SESSION = 2;
 
-/** How a request for something that is known to be served ended. `unreached`: no response of the platform arrived. */
-export type ControlEnd = 'served' | 'refused' | 'unreached' | 'unknown';
-
-/** Asks for something that is known to be served, to find out whether an egress is refused. */
-export interface Control {
-  /** @param kind the kind of request that was refused; null for any */
-  ask(egress: Egress, kind: BudgetKind | null): Promise<ControlEnd>;
-}
+/** Asks for controls, at the end of a pause and to find out whether an egress is reached. */
+export type Probes = Pick<Experiment, 'probe' | 'endPause'>;
 
 export interface TakenEgress {
   readonly egress: Egress;
@@ -45,16 +41,16 @@ export interface TakenEgress {
   readonly release: () => void;
 }
 
-/** An egress as configured. */
+/** An egress as configured: one that is used as it is, or a gateway, which opens a session for each attempt. */
 class PoolMember {
-  readonly gates: Egress['gates'];
+  readonly uses: Egress['uses'];
   readonly isGateway: boolean;
   /** It was not reached: it comes last until then, and after that until a control is served. Null when it does not rest. */
   restsUntilMs: number | null = null;
   /** Sessions of a gateway that were refused in a row. */
   refusedSessions = 0;
-  private readonly probing = new Set<EgressUse | 'rest'>();
-  /** Undefined for a gateway, which opens a session for each attempt. */
+  private readonly probing = new Set<UseName | 'rest'>();
+  /** Undefined for a gateway. */
   private readonly direct: Egress | undefined;
   private readonly sessions = new Set<Dispatcher>();
 
@@ -62,60 +58,63 @@ class PoolMember {
     readonly name: string,
     private readonly proxyUrl: string | null,
     private readonly environment: Environment,
-    private readonly queue: RequestQueue,
+    queue: RequestQueue,
+    private readonly probes: Probes,
     private readonly now: () => number,
   ) {
     const { UPSTREAM_PLAYER_PER_MINUTE, UPSTREAM_TIMEDTEXT_PER_MINUTE, UPSTREAM_CONCURRENCY } = environment;
-    const rotating = (this.isGateway = proxyUrl?.includes(SESSION) === true);
+    const isGateway = (this.isGateway = proxyUrl?.includes(SESSION) === true);
     const slots = { max: UPSTREAM_CONCURRENCY, running: 0 };
-    const gate = (use: EgressUse, ceilings: (readonly [BudgetKind, number | undefined])[], videos?: Line) => {
-      const rates = new Map(ceilings.map(([kind, perMinute]) => [kind, new SendingRate(perMinute, now)]));
+    const shared = { slots, now, startsSlowly: !isGateway, onChange: () => queue.startNext() };
+    const line = (use: UseName, ceilings: Partial<Record<BudgetKind, number | undefined>>, videos?: Line) => {
+      const kinds = Object.entries(ceilings) as [BudgetKind, number | undefined][];
+      const rates = new Map(kinds.map(([kind, perMinute]) => [kind, new SendingRate(perMinute, now)]));
       const onPause = (kind: BudgetKind, pauseMs: number | null) => this.reportPause(use, kind, pauseMs);
-      return new EgressGate({ queue, slots, videos, rates, startsSlowly: !rotating, now, onPause });
+      return queue.open(new Line({ ...shared, videos, rates, onPause }));
     };
-    const video = gate('video', [
-      ['player', UPSTREAM_PLAYER_PER_MINUTE],
-      ['captions', UPSTREAM_TIMEDTEXT_PER_MINUTE],
-    ]);
-    this.gates = { channel: gate('channel', [['list', 0]], video.line), video };
-    if (!rotating) this.direct = this.egress(openDispatcher(proxyUrl, environment));
+    const videos = line('video', { player: UPSTREAM_PLAYER_PER_MINUTE, captions: UPSTREAM_TIMEDTEXT_PER_MINUTE });
+    const channels = line('channel', { list: 0 }, videos);
+    this.uses = { channel: new EgressUse(channels, !isGateway), video: new EgressUse(videos, !isGateway) };
+    if (!isGateway) {
+      const dispatcher = openDispatcher(proxyUrl, environment);
+      const { uses } = this;
+      this.direct = { name, dispatcher, uses, optional: new OptionalBackoff(), keepOpen: () => undefined };
+    }
   }
 
   /** Opens a session of a gateway, with connections of its own so that it gets an address of its own. */
   open(hasAlternative = false): TakenEgress {
     if (this.direct) return { egress: this.direct, hasAlternative, release: () => undefined };
+    const { name, uses } = this;
     const url = this.proxyUrl?.replaceAll(SESSION, randomBytes(8).toString('hex')) ?? null;
     const dispatcher = openDispatcher(url, this.environment, CONNECTIONS_PER_SESSION);
     this.sessions.add(dispatcher);
+    const works: Promise<unknown>[] = [];
     const release = () => {
-      this.sessions.delete(dispatcher);
-      void dispatcher.destroy();
+      void Promise.allSettled(works).then(() => {
+        this.sessions.delete(dispatcher);
+        return dispatcher.destroy();
+      });
     };
-    return { egress: this.egress(dispatcher), hasAlternative: true, release };
+    const ownUses = { channel: new EgressUse(uses.channel.line, false), video: new EgressUse(uses.video.line, false) };
+    const keepOpen = (work: Promise<unknown>) => void works.push(work);
+    const egress = { name, dispatcher, uses: ownUses, optional: new OptionalBackoff(), gateway: this, keepOpen };
+    return { egress, hasAlternative: true, release };
   }
 
-  /** Ends a pause that is over, or doubles it, by a control. */
-  async probe(use: EgressUse, control: Control): Promise<void> {
-    const gate = this.gates[use];
-    const kind = gate.refusedKind;
-    if (!gate.isDue || kind === null) return;
-    await this.once(use, async (egress) => {
-      const end = await control.ask(egress, kind);
-      report('log', 'youtube_control_asked', { exit: this.name, use, kind, end });
-      gate.noteControl(kind, end);
-      if (end === 'served') gate.resume();
-      else if (gate.isDue) gate.pause(kind, null);
-    });
+  /** Ends a pause that is over, or prolongs it, by a control. */
+  async endPause(use: UseName): Promise<void> {
+    if (this.uses[use].line.isDue) await this.once(use, (egress) => this.probes.endPause(egress, use));
   }
 
   /** Finds out whether an egress through which a response did not arrive can be reached, and lets it rest otherwise. */
-  async check(control: Control): Promise<void> {
+  async check(): Promise<void> {
     if (this.restsUntilMs !== null && this.restsUntilMs > this.now()) return;
     await this.once('rest', async (egress) => {
       const rested = this.restsUntilMs !== null;
       // It comes last from now on.
       this.restsUntilMs = this.now() + REST_MS;
-      const end = await control.ask(egress, null);
+      const end = await this.probes.probe(egress, null);
       if (end === 'unreached') report('warn', 'youtube_exit_rested', { exit: this.name, restSeconds: REST_MS / 1000 });
       else this.restsUntilMs = null;
       if (rested && end !== 'unreached') report('log', 'youtube_exit_back', { exit: this.name });
@@ -128,7 +127,7 @@ class PoolMember {
   }
 
   /** Runs at most one of a kind at a time, through this egress. */
-  private async once(what: EgressUse | 'rest', work: (egress: Egress) => Promise<void>): Promise<void> {
+  private async once(what: UseName | 'rest', work: (egress: Egress) => Promise<void>): Promise<void> {
     if (this.probing.has(what)) return;
     this.probing.add(what);
     const { egress, release } = this.open();
@@ -138,20 +137,14 @@ class PoolMember {
     });
   }
 
-  private egress(dispatcher: Dispatcher): Egress {
-    const { name, gates, queue, isGateway } = this;
-    const examination = (use: EgressUse) => new Examination(gates[use], queue, !isGateway);
-    const examinations = { channel: examination('channel'), video: examination('video') };
-    return { name, dispatcher, gates, examinations, ...(isGateway && { gateway: this }) };
-  }
-
-  private reportPause(use: EgressUse, kind: BudgetKind, pauseMs: number | null): void {
+  private reportPause(use: UseName, kind: BudgetKind, pauseMs: number | null): void {
     const { name: exit } = this;
     if (pauseMs !== null)
       return report('warn', 'youtube_block_opened', { exit, use, kind, openForSeconds: pauseMs / 1000 });
     report('log', 'youtube_block_closed', { exit, use, kind });
     if (use === 'channel') return;
-    const [playerPerMinute, captionsPerMinute] = [...this.gates.video.rates.values()].map((rate) => rate.perMinute);
+    const { rates } = this.uses.video.line;
+    const [playerPerMinute, captionsPerMinute] = [...rates.values()].map((rate) => rate.perMinute);
     report('log', 'youtube_pace_learned', { exit, playerPerMinute, captionsPerMinute });
   }
 }
@@ -167,12 +160,13 @@ export class EgressPool implements EgressStates {
     environment: Environment,
     registry: Registry,
     private readonly queue: RequestQueue,
-    private readonly now = () => performance.now(),
+    probes: Probes,
+    now = () => performance.now(),
   ) {
     const proxies = environment.UPSTREAM_PROXY_URL ?? [null];
     this.members = proxies.map((proxyUrl, index) => {
       const name = proxyUrl === null ? 'direct' : `proxy-${index + 1}`;
-      return new PoolMember(name, proxyUrl, environment, queue, now);
+      return new PoolMember(name, proxyUrl, environment, queue, probes, now);
     });
     exportEgressStates(registry, this.members);
     this.ends = countAttempts(registry, this.members);
@@ -188,59 +182,56 @@ export class EgressPool implements EgressStates {
    *
    * @param tried the names of earlier attempts at the same subject: each proxy is tried once, a gateway repeatedly
    */
-  take(use: EgressUse, tried: readonly string[], requester: Requester, control: Control): TakenEgress | null {
+  take(use: UseName, tried: readonly string[], requester: Requester): TakenEgress | null {
+    for (const member of this.members) {
+      void member.endPause(use);
+      if (member.restsUntilMs !== null) void member.check();
+    }
     const inTurn = [...this.members.slice(this.turn), ...this.members.slice(0, this.turn)];
-    for (const member of this.members) this.probe(member, use, control);
+    const lineOf = ({ uses }: PoolMember) => uses[use].line;
     const free = inTurn.filter(
-      (member) => (member.isGateway || !tried.includes(member.name)) && member.gates[use].pauseRemainingMs === 0,
+      (member) => (member.isGateway || !tried.includes(member.name)) && lineOf(member).pauseRemainingMs === 0,
     );
-    const isReady = ({ gates, restsUntilMs }: PoolMember) => !gates[use].paused && restsUntilMs === null;
-    const ready = free.filter(isReady);
+    const ready = free.filter((member) => !lineOf(member).paused && member.restsUntilMs === null);
     // An egress that rests is better than none, but not for a second attempt at the same subject.
     const last = free.filter(({ restsUntilMs }) => restsUntilMs === null || tried.length === 0);
-    const waitMs = (member: PoolMember) => this.queue.waitMs(member.gates[use].line, requester);
-    const first = minimumOf(ready, waitMs) ?? last[0];
+    const first = minimumOf(ready, (member) => this.queue.waitMs(lineOf(member), requester)) ?? last[0];
     if (!first) return null;
     this.turn = (this.members.indexOf(first) + 1) % this.members.length;
     return first.open(ready.some((member) => member !== first));
   }
 
   /** Seconds until the first of the refused egresses may serve again; null while one is not refused. */
-  blockedForSeconds(use: EgressUse): number | null {
-    const firstMs = Math.min(...this.members.map(({ gates }) => gates[use].pauseRemainingMs));
+  blockedForSeconds(use: UseName): number | null {
+    const firstMs = Math.min(...this.members.map(({ uses }) => uses[use].line.pauseRemainingMs));
     return firstMs === 0 ? null : Math.ceil(firstMs / 1000);
   }
 
   /** Counts how an attempt ended for its egress, and lets it rest when no response arrived although others may serve. */
-  recordEnd({ name: exit }: Egress, use: EgressUse, end: AttemptEnd, control: Control): void {
+  recordEnd({ name: exit }: Egress, use: UseName, end: AttemptEnd): void {
     this.ends.inc({ exit, use, finding: end });
     const member = this.members.find(({ name }) => name === exit);
     if (!member) return;
     if (member.isGateway) {
-      member.refusedSessions =
-        end === 'refused' ? member.refusedSessions + 1 : end === 'answered' ? 0 : member.refusedSessions;
+      if (end === 'refused') member.refusedSessions += 1;
+      else if (end === 'answered') member.refusedSessions = 0;
       if (member.refusedSessions < SESSIONS_REFUSED_MAX) return;
       member.refusedSessions = 0;
-      member.gates[use].pause(use === 'video' ? 'player' : 'list', null);
-    } else if (end === 'unreached' && this.members.length > 1) void member.check(control);
+      member.uses[use].line.pause(use === 'video' ? 'player' : 'list', null);
+    } else if (end === 'unreached' && this.members.length > 1) void member.check();
   }
 
   states(): EgressState[] {
-    return this.members.map(({ name, restsUntilMs, gates }) => ({
+    return this.members.map(({ name, restsUntilMs, uses }) => ({
       name,
       resting: restsUntilMs !== null,
-      uses: EGRESS_USES.map((use) => ({ use, ...gates[use].state })),
+      uses: EGRESS_USES.map((use) => ({ use, ...uses[use].line.state })),
     }));
   }
 
   /** Closes every connection, in use or not. */
   async close(): Promise<void> {
     await Promise.all(this.members.map((member) => member.close()));
-  }
-
-  private probe(member: PoolMember, use: EgressUse, control: Control): void {
-    void member.probe(use, control);
-    if (member.restsUntilMs !== null) void member.check(control);
   }
 }
 

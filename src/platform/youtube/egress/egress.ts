@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
-import type { EgressUse } from './attempt.js';
-import type { EgressGate } from './egress-gate.js';
-import type { Examination } from './examination.js';
+import type { UseName } from './attempt.js';
+import type { EgressUse } from './egress-use.js';
+import type { OptionalBackoff } from './optional-backoff.js';
 
 /**
  * A network path to the platform: this machine's own address, a proxy, or a session of a gateway. Visitor data belongs to
@@ -11,9 +11,10 @@ export interface Egress {
   /** For logs and metrics: never the proxy's URL, which can contain a password. Sessions have the name of their gateway. */
   readonly name: string;
   readonly dispatcher: Dispatcher;
-  /** When requests are sent. Sessions share those of their gateway. */
-  readonly gates: Readonly<Record<EgressUse, EgressGate>>;
-  readonly examinations: Readonly<Record<EgressUse, Examination>>;
+  readonly uses: Readonly<Record<UseName, EgressUse>>;
+  readonly optional: OptionalBackoff;
   /** The same for all sessions of a gateway; undefined for other egresses. */
   readonly gateway?: object;
+  /** Keeps a session open until work has ended that does not end with its attempt. */
+  keepOpen(work: Promise<unknown>): void;
 }

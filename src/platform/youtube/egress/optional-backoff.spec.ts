@@ -9,8 +9,8 @@ function backoff() {
   const clock = { nowMs: 0 };
   const optional = new OptionalBackoff(() => clock.nowMs);
   /** The seconds for which the feed is not sent now. */
-  const seconds = (egress = 'direct', kind = 'feed') => {
-    const refusal = optional.refusal(egress, kind);
+  const seconds = (kind = 'feed') => {
+    const refusal = optional.refusal(kind);
     return refusal === null ? 0 : refusal.retryAfterSeconds;
   };
   return { optional, clock, seconds };
@@ -21,30 +21,30 @@ describe('the back-off of optional requests', () => {
     const { optional, clock, seconds } = backoff();
     const waits: (number | null)[] = [];
     for (let times = 0; times < 8; times += 1) {
-      optional.learn('direct', 'feed', REFUSED);
+      optional.learn('feed', REFUSED);
       waits.push(seconds());
       clock.nowMs += (seconds() ?? 0) * 1_000;
       expect(seconds()).toBe(0);
     }
     expect(waits).toEqual([60, 120, 240, 480, 960, 1_920, 3_600, 3_600]);
-    optional.learn('direct', 'feed', OK);
-    optional.learn('direct', 'feed', REFUSED);
+    optional.learn('feed', OK);
+    optional.learn('feed', REFUSED);
     expect(seconds()).toBe(60);
   });
 
   it('counts refusals of requests that were sent together once', () => {
     const { optional, clock, seconds } = backoff();
-    for (let times = 0; times < 10; times += 1) optional.learn('direct', 'feed', REFUSED);
+    for (let times = 0; times < 10; times += 1) optional.learn('feed', REFUSED);
     expect(seconds()).toBe(60);
     clock.nowMs += 60_000;
-    for (let times = 0; times < 10; times += 1) optional.learn('direct', 'feed', REFUSED);
+    for (let times = 0; times < 10; times += 1) optional.learn('feed', REFUSED);
     expect(seconds()).toBe(120);
   });
 
-  it('is of one egress and one kind of request', () => {
+  it('is of one kind of request', () => {
     const { optional, seconds } = backoff();
-    optional.learn('proxy-1', 'feed', { kind: 'blocked', reason: 'forbidden', retryAfterSeconds: null });
-    expect([seconds('proxy-1'), seconds('proxy-2'), seconds('proxy-1', 'shorts')]).toEqual([60, 0, 0]);
+    optional.learn('feed', { kind: 'blocked', reason: 'forbidden', retryAfterSeconds: null });
+    expect([seconds(), seconds('shorts')]).toEqual([60, 0]);
   });
 
   it.each<UpstreamResponse>([
@@ -53,7 +53,7 @@ describe('the back-off of optional requests', () => {
     { kind: 'blocked', reason: 'empty-body', retryAfterSeconds: null },
   ])('does not begin with %j', (response) => {
     const { optional, seconds } = backoff();
-    optional.learn('direct', 'feed', response);
+    optional.learn('feed', response);
     expect(seconds()).toBe(0);
   });
 });

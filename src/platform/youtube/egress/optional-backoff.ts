@@ -4,8 +4,8 @@ const PAUSE_FIRST_MS = 60_000;
 const PAUSE_MAX_MS = 3_600_000;
 
 /**
- * Optional requests (the feed, the list of Shorts, exact dates) that the platform refuses are not sent for a minute, then twice
- * as long, up to an hour. By egress and kind of request; nothing else is affected.
+ * Optional requests (the feed, the list of Shorts, exact dates) that the platform refuses an egress are not sent for a minute,
+ * then twice as long, up to an hour. By kind of request; nothing else is affected.
  */
 export class OptionalBackoff {
   private readonly pauses = new Map<string, { ms: number; untilMs: number }>();
@@ -13,19 +13,18 @@ export class OptionalBackoff {
   constructor(private readonly now: () => number = () => performance.now()) {}
 
   /** Why a request is not sent now; null when it may be. */
-  refusal(egress: string, kind: string): NotSent | null {
-    const remainingMs = (this.pauses.get(`${egress} ${kind}`)?.untilMs ?? 0) - this.now();
+  refusal(kind: string): NotSent | null {
+    const remainingMs = (this.pauses.get(kind)?.untilMs ?? 0) - this.now();
     if (remainingMs <= 0) return null;
     return { kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: Math.ceil(remainingMs / 1_000) };
   }
 
-  learn(egress: string, kind: string, response: UpstreamResponse): void {
-    const key = `${egress} ${kind}`;
-    if (response.kind === 'ok') this.pauses.delete(key);
+  learn(kind: string, response: UpstreamResponse): void {
+    if (response.kind === 'ok') this.pauses.delete(kind);
     if (!isHardRefusal(response) && !(response.kind === 'blocked' && response.reason === 'forbidden')) return;
     // Refusals of requests that were sent before the pause are the same refusal.
-    if (this.refusal(egress, kind)) return;
-    const ms = Math.min(PAUSE_MAX_MS, (this.pauses.get(key)?.ms ?? PAUSE_FIRST_MS / 2) * 2);
-    this.pauses.set(key, { ms, untilMs: this.now() + ms });
+    if (this.refusal(kind)) return;
+    const ms = Math.min(PAUSE_MAX_MS, (this.pauses.get(kind)?.ms ?? PAUSE_FIRST_MS / 2) * 2);
+    this.pauses.set(kind, { ms, untilMs: this.now() + ms });
   }
 }

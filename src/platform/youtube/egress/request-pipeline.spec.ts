@@ -47,7 +47,7 @@ beforeEach(async () => {
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   agent = new Agent({ connections: 2, pipelining: 1 });
   queue = new RequestQueue(2);
-  egress = { ...nextEgress(newPool(0, new Registry(), undefined, queue)), dispatcher: agent };
+  egress = { ...nextEgress(newPool(0, { queue })), dispatcher: agent };
 });
 
 afterEach(async () => {
@@ -175,7 +175,7 @@ describe('what a response says about the address', () => {
     }
     return results;
   }
-  const paused = ({ gates }: Egress) => [gates.channel.refusedKind, gates.video.refusedKind];
+  const paused = ({ uses }: Egress) => [uses.channel.line.refusedKind, uses.video.line.refusedKind];
 
   it.each([
     ['player', [null, 'player']],
@@ -234,7 +234,7 @@ describe('what a response says about the address', () => {
     const sinceMs = performance.now();
     await sendEach(['player', 'uploads']);
     const isServed = (use: 'channel' | 'video', kind: 'list' | 'player') =>
-      egress.examinations[use].isServed({ kind, client: 'WEB', sinceMs });
+      egress.uses[use].isServed({ kind, client: 'WEB', sinceMs });
     expect([isServed('channel', 'list'), isServed('video', 'player')]).toEqual([true, false]);
   });
 });

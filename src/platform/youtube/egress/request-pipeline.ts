@@ -2,14 +2,13 @@ import { Injectable, Optional } from '@nestjs/common';
 import { Environment } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import type { Attempt, EgressUse } from './attempt.js';
+import { Attempt, type UseName } from './attempt.js';
 import type { Egress } from './egress.js';
-import type { BudgetKind } from './egress-gate.js';
 import { ExchangeListener, isTimeout, type OutgoingRequest, transfer, UnreadableBodyError } from './http-transport.js';
-import { OptionalBackoff } from './optional-backoff.js';
+import type { BudgetKind } from './line.js';
 import { addressKind } from './platform-url.js';
 import { RequestQueue } from './request-queue.js';
-import { withRetries, type RetryBudget } from './retry.js';
+import { RetryBudget, withRetries } from './retry.js';
 import { classifyResponse, isHardRefusal, labelOf, withJson, type UpstreamResponse } from './upstream-response.js';
 
 /** One attempt at a channel or video through one egress, and what its requests share. */
@@ -21,6 +20,18 @@ export interface RequestScope {
   readonly hasAlternative: boolean;
   /** The number of this attempt at the channel or video, from 1. */
   readonly attempts: number;
+}
+
+/** A scope of the service itself: no caller ends it, nothing holds its requests back, and none is retried. */
+export function serviceScope(egress: Egress, subject: string, timeoutMs: number): RequestScope {
+  const context = {
+    signal: AbortSignal.timeout(timeoutMs),
+    deadlineAtMs: performance.now() + timeoutMs,
+    organizationId: '',
+    fairnessKey: {},
+  };
+  const attempt = new Attempt(subject, 'control');
+  return { egress, attempt, context, budget: new RetryBudget(0), hasAlternative: false, attempts: 1 };
 }
 
 export interface PendingRequest {
@@ -44,7 +55,6 @@ export class RequestPipeline {
   private readonly baseUrl: URL | null;
   /** For one exchange, from leaving the queue to the last byte of the body. */
   private readonly timeoutMs: number;
-  private readonly optional = new OptionalBackoff();
 
   constructor(
     { YOUTUBE_BASE_URL, UPSTREAM_TIMEOUT_SECONDS }: Environment,
@@ -67,21 +77,21 @@ export class RequestPipeline {
     const { client, scope } = request;
     const { egress, attempt, context } = scope;
     const { use, budget } = budgetOf(request.kind);
-    const gate = egress.gates[use];
+    const { line } = egress.uses[use];
     const sent = () => this.exchange(request);
     const response =
-      (attempt.role === 'optional' ? this.optional.refusal(egress.name, request.kind) : null) ??
-      (await this.queue.run(gate.line, { kind: budget ?? request.kind, attempt, context }, sent));
+      (attempt.role === 'optional' ? egress.optional.refusal(request.kind) : null) ??
+      (await this.queue.run(line, { kind: budget ?? request.kind, attempt, context }, sent));
     if (response.kind === 'busy' || (response.kind === 'blocked' && response.reason === 'exit-shut'))
       this.metrics.request({ kind: request.kind, client, egress: egress.name, outcome: labelOf(response), seconds: 0 });
-    else if (attempt.role === 'optional') this.optional.learn(egress.name, request.kind, response);
+    else if (attempt.role === 'optional') egress.optional.learn(request.kind, response);
     else if (budget && attempt.role === 'wanted') {
       if (response.kind === 'blocked' && isHardRefusal(response) && !egress.gateway)
-        gate.pause(budget, response.retryAfterSeconds);
+        line.pause(budget, response.retryAfterSeconds);
       // What a response about a video says is in its content.
       if (budget === 'list' && response.kind === 'ok') {
-        gate.answered(budget);
-        egress.examinations[use].served(budget, client, attempt.sentAtMs);
+        line.answered(budget);
+        egress.uses[use].served(budget, client, attempt.sentAtMs);
       }
     }
     return response;
@@ -137,7 +147,7 @@ export class RequestPipeline {
 }
 
 /** What a request is sent for, and the budget that it counts in; null for none. */
-function budgetOf(kind: string): { use: EgressUse; budget: BudgetKind | null } {
+function budgetOf(kind: string): { use: UseName; budget: BudgetKind | null } {
   switch (kind) {
     case 'captions':
     case 'player':

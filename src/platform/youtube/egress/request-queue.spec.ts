@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { newContext } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { Attempt } from './attempt.js';
-import { type Gate, type Line, type QueuedRequest, RequestQueue } from './request-queue.js';
+import { Line, type QueuedRequest } from './line.js';
+import { RequestQueue } from './request-queue.js';
 import type { NotSent } from './upstream-response.js';
 
 beforeEach(() => {
@@ -16,33 +17,25 @@ afterEach(() => {
 /** Lets everything run that waits for nothing else. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A gate whose waits the test sets, and how often it was asked. */
-class TestGate implements Gate {
+/** A line whose waits the test sets, and how often they were asked for. */
+class TestLine extends Line {
   asked = 0;
   startWait: (background: boolean) => number = () => 0;
   pace: (ahead: number) => number = () => 0;
   shut: NotSent | null = null;
 
-  startWaitMs(background: boolean): number {
+  override startWaitMs(background: boolean): number {
     this.asked += 1;
     return this.startWait(background);
   }
 
-  paceMs(_background: boolean, ahead: number): number {
+  override paceMs(_background: boolean, ahead: number): number {
     this.asked += 1;
     return this.pace(ahead);
   }
 
-  refusal(): NotSent | null {
+  override refusal(): NotSent | null {
     return this.shut;
-  }
-
-  begin(): void {
-    return undefined;
-  }
-
-  end(): void {
-    return undefined;
   }
 }
 
@@ -55,11 +48,12 @@ interface Asking {
 /** A queue of some slots, and the requests that run, whose ends the test gives. */
 function newQueue(slots: number, now?: () => number) {
   const queue = new RequestQueue(slots, now);
-  const open = (max = slots) => {
-    const gate = new TestGate();
-    return { gate, line: queue.open(gate, { max, running: 0 }) };
+  const open = (max = slots, videos?: Line) => {
+    const fixed = { rates: new Map(), startsSlowly: false, now: () => 0, onPause: () => undefined };
+    const onChange = () => queue.startNext();
+    return { line: queue.open(new TestLine({ ...fixed, slots: { max, running: 0 }, videos, onChange })) };
   };
-  const { gate, line } = open();
+  const { line } = open();
   const running = new Map<string, { isJob: boolean; end: () => Promise<void>; fail: () => Promise<void> }>();
   /** The names of the requests that were sent, in order. */
   const sent: string[] = [];
@@ -91,7 +85,7 @@ function newQueue(slots: number, now?: () => number) {
   const endAll = async () => {
     for (let [first] = running.values(); first; [first] = running.values()) await first.end();
   };
-  return { queue, gate, line, open, ask, sent, running, end, endAll };
+  return { queue, line, open, ask, sent, running, end, endAll };
 }
 
 /** A context whose properties are read from another object each time, as those of shared work are. */
@@ -145,11 +139,11 @@ describe('the slots', () => {
   it('are used by another egress while the first one may not start anything', async () => {
     const { open, ask, sent, queue, endAll } = newQueue(1);
     const [held, other] = [open(), open()];
-    held.gate.startWait = () => Infinity;
+    held.line.startWait = () => Infinity;
     void ask('held', {}, held);
     void ask('other', {}, other);
     expect(sent).toEqual(['other']);
-    held.gate.startWait = () => 0;
+    held.line.startWait = () => 0;
     queue.startNext();
     await endAll();
     expect(sent).toEqual(['other', 'held']);
@@ -172,8 +166,8 @@ describe('the order', () => {
   });
 
   it('sends the later requests of what has started although nothing may start', () => {
-    const { gate, ask, sent } = newQueue(2);
-    gate.startWait = () => Infinity;
+    const { line, ask, sent } = newQueue(2);
+    line.startWait = () => Infinity;
     const started = new Attempt('a');
     started.started = true;
     void ask('start');
@@ -182,8 +176,8 @@ describe('the order', () => {
   });
 
   it('finishes the list of a call before another call begins one', async () => {
-    const { queue, line, ask, sent, end, endAll } = newQueue(1);
-    const lists = { line: queue.open(new TestGate(), { max: 1, running: 0 }, line) };
+    const { line, open, ask, sent, end, endAll } = newQueue(1);
+    const lists = open(1, line);
     const [one, other] = [caller('a'), caller('b')];
     void ask('id of one', one, lists);
     void ask('id of other', other, lists);
@@ -315,8 +309,8 @@ describe('what cannot be served before its deadline', () => {
   });
 
   it('is a list for its videos, when its organization waits for others until then', async () => {
-    const { queue, line, ask } = newQueue(1);
-    const lists = { line: queue.open(new TestGate(), { max: 1, running: 0 }, line) };
+    const { line, open, ask } = newQueue(1);
+    const lists = open(1, line);
     learn(line, 1);
     const one = caller('one');
     for (let index = 0; index < 31; index += 1) void ask(`${index}`, { ...one, ...within(60) });
@@ -328,9 +322,9 @@ describe('what cannot be served before its deadline', () => {
   });
 
   it('is what a rate does not allow in time, too', async () => {
-    const { gate, ask } = newQueue(2);
-    gate.pace = (ahead) => 5_000 + ahead * 1_000;
-    gate.startWait = () => gate.pace(0);
+    const { line, ask } = newQueue(2);
+    line.pace = (ahead) => 5_000 + ahead * 1_000;
+    line.startWait = () => line.pace(0);
     void ask('in time', within(6));
     await expect(ask('late', within(5.5))).resolves.toEqual({ kind: 'busy', retryAfterSeconds: 6 });
   });
@@ -378,21 +372,21 @@ describe('what cannot be served before its deadline', () => {
   });
 });
 
-it('what waits at a gate that refuses it is refused at once', async () => {
-  const { queue, gate, line, ask } = newQueue(1);
+it('what waits at a line that refuses it is refused at once', async () => {
+  const { queue, line, ask } = newQueue(1);
   void ask('running');
   const waiting = [ask('a', caller('a')), ask('b', caller('b')), ask('job', caller('a', true))];
-  gate.shut = { kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: 30 };
-  queue.refuseWaiting(line);
-  expect(await Promise.all([...waiting, ask('later')])).toEqual(Array(4).fill(gate.shut));
+  line.shut = { kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: 30 };
+  line.refuseWaiting();
+  expect(await Promise.all([...waiting, ask('later')])).toEqual(Array(4).fill(line.shut));
   expect(queue.queued).toBe(0);
 });
 
 it('a wait of a part of a millisecond ends by itself', async () => {
   const clock = { nowMs: 0 };
-  const { gate, ask, sent } = newQueue(1, () => clock.nowMs);
+  const { line, ask, sent } = newQueue(1, () => clock.nowMs);
   const opensAtMs = 0.01;
-  gate.startWait = () => Math.max(0, opensAtMs - clock.nowMs);
+  line.startWait = () => Math.max(0, opensAtMs - clock.nowMs);
   void ask('a', { deadlineAtMs: 60_000 });
   expect([sent, jest.getTimerCount()]).toEqual([[], 1]);
   // The timer is early.
@@ -406,17 +400,17 @@ it('a wait of a part of a millisecond ends by itself', async () => {
 
 it('entering, starting and leaving cost as much when thousands wait as when few do', async () => {
   const gateCallsFor = async (count: number) => {
-    const { queue, gate, ask, endAll, sent } = newQueue(16);
+    const { queue, line, ask, endAll, sent } = newQueue(16);
     const organizations = Array.from({ length: 20 }, (_, index) => caller(`${index}`));
     const leaving = Array.from({ length: count }, () => new AbortController());
     for (const [index, { signal }] of leaving.entries()) void ask(`${index}`, { ...organizations[index % 20], signal });
     expect(queue.queued).toBe(count - 16);
-    const entered = gate.asked / count;
+    const entered = line.asked / count;
     // Every other one leaves, and the rest is served.
     for (const [index, controller] of leaving.entries()) if (index >= 16 && index % 2 === 0) controller.abort();
     await endAll();
     expect([queue.queued, queue.running, sent.length]).toEqual([0, 0, count / 2 + 8]);
-    return { entered, all: gate.asked / count };
+    return { entered, all: line.asked / count };
   };
   const [few, many] = [await gateCallsFor(48), await gateCallsFor(4_800)];
   expect(many.entered).toBeLessThanOrEqual(4);
@@ -427,7 +421,7 @@ describe('whatever happens', () => {
   const event = fc.record({
     do: fc.constantFrom('start', 'start', 'start', 'continue', 'end', 'fail', 'abort', 'share', 'gate', 'shut', 'wait'),
     which: fc.nat(40),
-    /** Of a gate or of the clock, with fractions. */
+    /** Of a line or of the clock, with fractions. */
     ms: fc.oneof(fc.double({ min: 0, max: 2, noNaN: true }), fc.double({ min: 0, max: 1_500, noNaN: true })),
   });
 
@@ -441,7 +435,7 @@ describe('whatever happens', () => {
       const now = () => performance.now() * clockSpeed;
       const { queue, open, ask, running, sent, endAll } = newQueue(slots, now);
       const lines = [1, 2, 4].map((max) => ({ ...open(max), opensAtMs: 0 }));
-      for (const line of lines) line.gate.startWait = () => Math.max(0, line.opensAtMs - now());
+      for (const line of lines) line.line.startWait = () => Math.max(0, line.opensAtMs - now());
       const requests: { leaving: AbortController; context: { background: boolean }; attempt: Attempt }[] = [];
       const ended: Promise<unknown>[] = [];
       const callers = ['a', 'a', 'b', 'c'].map((organizationId) => ({ organizationId, fairnessKey: {} }));
@@ -455,11 +449,11 @@ describe('whatever happens', () => {
         for (const { line, opensAtMs } of lines) {
           expect(line.slots.running).toBeLessThanOrEqual(line.slots.max);
           if (queue.running === slots || line.slots.running === line.slots.max) continue;
-          expect(line.continued.calls.size).toBe(0);
-          if (mayRunJob) expect(line.continued.jobs.size).toBe(0);
+          expect(line.queues['started-call'].size).toBe(0);
+          if (mayRunJob) expect(line.queues['started-job'].size).toBe(0);
           if (opensAtMs > now()) continue;
-          expect(line.starts.calls.size).toBe(0);
-          if (mayRunJob) expect(line.starts.jobs.size).toBe(0);
+          expect(line.queues.call.size).toBe(0);
+          if (mayRunJob) expect(line.queues.job.size).toBe(0);
         }
       };
       for (const { do: what, which, ms } of events) {
@@ -484,10 +478,10 @@ describe('whatever happens', () => {
           line.opensAtMs = which % 4 === 0 ? Infinity : now() + ms;
           queue.startNext();
         } else if (what === 'shut' && line) {
-          line.gate.shut = { kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: 1 };
-          queue.refuseWaiting(line.line);
+          line.line.shut = { kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: 1 };
+          line.line.refuseWaiting();
           expect(line.line.waiting).toBe(0);
-          line.gate.shut = null;
+          line.line.shut = null;
         } else if (what === 'wait') jest.advanceTimersByTime(Math.ceil(ms));
         await settle();
         check();

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
-import { serviceScope } from '../egress/control.js';
 import type { Egress } from '../egress/egress.js';
-import { RequestPipeline, type RequestScope } from '../egress/request-pipeline.js';
+import { RequestPipeline, type RequestScope, serviceScope } from '../egress/request-pipeline.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { at, asString, IncompletePageError, isObject, UnreadableError } from '../response-parsing.js';

@@ -1,9 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
-import { serviceScope } from '../egress/control.js';
 import { Attempt } from '../egress/attempt.js';
-import type { RequestScope } from '../egress/request-pipeline.js';
+import { type RequestScope, serviceScope } from '../egress/request-pipeline.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
 import { unlessAborted } from '../unless-aborted.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
@@ -33,11 +32,13 @@ export class SignatureTimestamp {
     max: 1,
     ttl: AGE_MAX_MS,
     fetchMethod: async (_key, _stale, { options, context }) => {
-      const value = await this.read({
-        // The download does not end with the call that started it.
+      // The download does not end with the call that started it, nor with the session of a gateway that the call opened.
+      const reading = this.read({
         ...serviceScope(context.egress, 'player-script', TIMEOUT_MS),
         ...{ attempt: new Attempt('player-script', 'optional'), budget: context.budget },
       }).catch(() => null);
+      context.egress.keepOpen(reading);
+      const value = await reading;
       if (value === null) options.ttl = ATTEMPT_PAUSE_MS;
       return { value };
     },

@@ -58,7 +58,7 @@ export async function requestPlayer(
   const { reading, visitor } = first.value;
   const isRefused = reading.kind === 'bot-check' || reading.kind === 'session-refused';
   const isReplaced = isRefused && innertube.replaceVisitorData(scope.egress, client, visitor);
-  const { video } = scope.egress.examinations;
+  const { video } = scope.egress.uses;
   // Data that was served within the last minute is not what is refused.
   const isSuspect = !video.isServed({ kind: 'player', client, sinceMs: performance.now() - SERVED_RECENTLY_MS });
   const isFirst = scope.attempt.role === 'wanted' && !video.isDoubted('player') && isSuspect;

@@ -39,10 +39,10 @@ function reading(platform: StubbedPlatform, settings: Partial<Environment> = {},
   const given = newReader(platform, settings);
   const attempt = async (videoId = VIDEO, languages: readonly string[] = [], scope: Partial<RequestScope> = {}) => {
     given.asked.length = 0;
-    return given.reader.read(videoId, languages, { ...newScope({}, egress), ...scope });
+    return given.reader.read(videoId, languages, { ...newScope({}, egress, videoId), ...scope });
   };
   const read = async (videoId = VIDEO, languages: readonly string[] = []) => (await attempt(videoId, languages)).result;
-  return { ...given, egress, gate: egress.gates.video, platform, attempt, read };
+  return { ...given, egress, line: egress.uses.video.line, platform, attempt, read };
 }
 
 describe('a video of which one client listed tracks whose text was not served', () => {
@@ -79,21 +79,21 @@ describe('a video that is refused', () => {
     ['a response about another video', listing(OTHER, 'en')],
     ['an unknown status', { playabilityStatus: { status: 'NEW_STATUS', reason: 'Something new' } }],
   ])('with %s by one client is read with a client of another app, without a control', async (_, answer) => {
-    const { read, asked, gate } = reading({ player: about(answer, 'VISIONOS', 'ANDROID_VR') });
+    const { read, asked, line } = reading({ player: about(answer, 'VISIONOS', 'ANDROID_VR') });
     expect(await read()).toMatchObject({ ok: true });
-    expect([asked, gate.paused]).toEqual([[`VISIONOS ${VIDEO}`, `ANDROID ${VIDEO}`], false]);
+    expect([asked, line.paused]).toEqual([[`VISIONOS ${VIDEO}`, `ANDROID ${VIDEO}`], false]);
   });
 
   it('with a text of one client is read with another one', async () => {
-    const { read, asked, gate } = reading({
+    const { read, asked, line } = reading({
       text: (client) => (client === 'VISIONOS' ? FORBIDDEN.response : undefined),
     });
     expect(await read()).toMatchObject({ ok: true });
-    expect([asked, gate.paused]).toEqual([[`VISIONOS ${VIDEO}`, `ANDROID ${VIDEO}`], false]);
+    expect([asked, line.paused]).toEqual([[`VISIONOS ${VIDEO}`, `ANDROID ${VIDEO}`], false]);
   });
 
   it('by two apps while a control is served ends with its own code, is remembered, and affects nobody else', async () => {
-    const { attempt, read, reader, asked, gate, order, egress } = reading({ player: about(BOT_CHECK) });
+    const { attempt, read, reader, asked, line, order, egress } = reading({ player: about(BOT_CHECK) });
     const { result, end } = await attempt();
     expect(result).toMatchObject({ ok: false, failure: { code: 'upstream_blocked' } });
     expect(result).not.toHaveProperty('failure.retryAfterSeconds');
@@ -102,7 +102,7 @@ describe('a video that is refused', () => {
     expect(asked.filter((request) => !request.endsWith(VIDEO))).toHaveLength(1);
     expect(reader.remembered(VIDEO, [])).toBe(result);
     expect([reader.remembered(OTHER, []), reader.remembered(VIDEO, ['en'])]).toEqual([undefined, undefined]);
-    expect([gate.paused, gate.held, order.candidates(egress)]).toEqual([false, false, CLIENTS]);
+    expect([line.paused, line.held, order.candidates(egress)]).toEqual([false, false, CLIENTS]);
     expect(await read(OTHER)).toMatchObject({ ok: true });
     expect(asked).toEqual([`VISIONOS ${OTHER}`]);
   });
@@ -116,14 +116,14 @@ describe('a video that is refused', () => {
   });
 
   it('by a client whose control is refused while that of another is served lets that client rest', async () => {
-    const { read, asked, gate, order, egress } = reading({
+    const { read, asked, line, order, egress } = reading({
       player: (client, videoId) => (client === 'VISIONOS' ? BOT_CHECK : about(BOT_CHECK)(client, videoId)),
     });
     expect(await read()).toMatchObject({ failure: { code: 'upstream_blocked' } });
     const controls = asked.filter((request) => !request.endsWith(VIDEO));
     // Not with ANDROID, which is doubted itself.
     expect(controls).toEqual([`VISIONOS ${FIRST}`, `IOS ${SECOND}`]);
-    expect([gate.paused, order.candidates(egress).at(-1)]).toEqual([false, 'VISIONOS']);
+    expect([line.paused, order.candidates(egress).at(-1)]).toEqual([false, 'VISIONOS']);
     expect(await read(OTHER)).toMatchObject({ ok: true });
     expect(asked).toEqual([`ANDROID ${OTHER}`]);
   });
@@ -132,22 +132,22 @@ describe('a video that is refused', () => {
     ['a bot check', BOT_CHECK],
     ['a 403', FORBIDDEN],
   ])('with %s as every control is shows a refused address, after four requests', async (_, answer) => {
-    const { attempt, reader, asked, gate } = reading({ player: () => answer });
+    const { attempt, reader, asked, line } = reading({ player: () => answer });
     const { result, end } = await attempt();
     expect([result, end]).toMatchObject([{ failure: { code: 'upstream_blocked' } }, 'refused']);
     expect(asked).toEqual([`VISIONOS ${VIDEO}`, `ANDROID ${VIDEO}`, `VISIONOS ${FIRST}`, `IOS ${SECOND}`]);
-    expect([gate.refusedKind, reader.remembered(VIDEO, [])]).toEqual(['player', undefined]);
+    expect([line.refusedKind, reader.remembered(VIDEO, [])]).toEqual(['player', undefined]);
   });
 
   it('with all texts shows an address that is refused for captions', async () => {
     const refused: UpstreamResponse = { kind: 'blocked', reason: 'forbidden', retryAfterSeconds: 90 };
-    const { attempt, gate, asked } = reading({ text: () => refused });
+    const { attempt, line, asked } = reading({ text: () => refused });
     expect(await attempt()).toMatchObject({
       end: 'refused',
       result: { failure: { code: 'upstream_blocked', retryAfterSeconds: 90 } },
     });
-    expect([gate.refusedKind, asked.length]).toEqual(['captions', 4]);
-    expect(gate.pauseRemainingMs).toBeGreaterThan(80_000);
+    expect([line.refusedKind, asked.length]).toEqual(['captions', 4]);
+    expect(line.pauseRemainingMs).toBeGreaterThan(80_000);
   });
 
   it('for certain needs no other client and no control', async () => {
@@ -162,13 +162,13 @@ describe('a video that is refused', () => {
 
   it('through sessions of a gateway is read through others, and examined when several refuse it', async () => {
     const pool = newPool(['http://{session}.invalid']);
-    const { attempt, asked, gate } = reading({ player: () => BOT_CHECK }, {}, nextEgress(pool));
+    const { attempt, asked, line } = reading({ player: () => BOT_CHECK }, {}, nextEgress(pool));
     for (const attempts of [1, 2]) {
       expect(await attempt(VIDEO, [], { egress: nextEgress(pool), attempts })).toMatchObject({ end: 'refused' });
       expect(asked).toHaveLength(2);
     }
     expect(await attempt(VIDEO, [], { egress: nextEgress(pool), attempts: 3 })).toMatchObject({ end: 'refused' });
-    expect([asked.length, gate.paused]).toEqual([4, false]);
+    expect([asked.length, line.paused]).toEqual([4, false]);
     await pool.close();
   });
 
@@ -194,20 +194,20 @@ describe('a video that is refused', () => {
   });
 
   it('by the network is blocked, asked for again, and affects nobody else', async () => {
-    const { attempt, reader, read, gate, platform } = reading({ player: about(RESTRICTED) });
+    const { attempt, reader, read, line, platform } = reading({ player: about(RESTRICTED) });
     const { result, end } = await attempt();
     // Another egress may not be restricted.
     expect([result, end]).toMatchObject([{ failure: { code: 'upstream_blocked' } }, 'refused']);
-    expect([gate.paused, gate.held, reader.remembered(VIDEO, [])]).toEqual([false, false, undefined]);
+    expect([line.paused, line.held, reader.remembered(VIDEO, [])]).toEqual([false, false, undefined]);
     expect(await read(OTHER)).toMatchObject({ ok: true });
     platform.player = () => undefined;
     expect(await read()).toMatchObject({ ok: true });
   });
 
   it('by the network like every other one shows a refused address', async () => {
-    const { attempt, asked, gate } = reading({ player: () => RESTRICTED });
+    const { attempt, asked, line } = reading({ player: () => RESTRICTED });
     expect(await attempt()).toMatchObject({ end: 'refused', result: { failure: { code: 'upstream_blocked' } } });
-    expect([asked.length, gate.refusedKind]).toEqual([4, 'player']);
+    expect([asked.length, line.refusedKind]).toEqual([4, 'player']);
   });
 
   it('is remembered for a status that is unknown to all clients', async () => {
@@ -244,9 +244,9 @@ describe('a video that is unavailable according to its clients', () => {
   });
 
   it('is not unavailable when the address gets these words for every video: four requests, and the address pauses', async () => {
-    const { attempt, asked, gate } = reading({ player: () => ERROR });
+    const { attempt, asked, line } = reading({ player: () => ERROR });
     expect(await attempt()).toMatchObject({ end: 'refused', result: { failure: { code: 'upstream_blocked' } } });
-    expect([asked.length, gate.refusedKind]).toEqual([4, 'player']);
+    expect([asked.length, line.refusedKind]).toEqual([4, 'player']);
   });
 
   it.each<[string, unknown]>([
@@ -274,9 +274,9 @@ describe('a video that is unavailable according to its clients', () => {
   });
 
   it('is a failure while no control can be asked', async () => {
-    const { attempt, gate, asked } = reading({ player: (client, videoId) => about(ERROR)(client, videoId) ?? BROKEN });
+    const { attempt, line, asked } = reading({ player: (client, videoId) => about(ERROR)(client, videoId) ?? BROKEN });
     expect(await attempt()).toMatchObject({ result: { failure: { code: 'upstream_failure' } } });
-    expect([gate.paused, asked.filter((request) => request.endsWith(VIDEO)).length]).toEqual([false, 5]);
+    expect([line.paused, asked.filter((request) => request.endsWith(VIDEO)).length]).toEqual([false, 5]);
     // One for the reel, and one when all clients were asked.
     expect(asked).toHaveLength(7);
   });
@@ -315,11 +315,11 @@ describe('a fact about a video', () => {
   });
 
   it('is a block when the address is refused', async () => {
-    const { attempt, gate } = reading({
+    const { attempt, line } = reading({
       player: (client, videoId) => about(WITHOUT_CAPTIONS)(client, videoId) ?? BOT_CHECK,
     });
     expect(await attempt()).toMatchObject({ end: 'refused', result: { failure: { code: 'upstream_blocked' } } });
-    expect(gate.paused).toBe(true);
+    expect(line.paused).toBe(true);
   });
 
   it('is not certain for "no captions" of an app while WEB, which may list more, has no token', async () => {

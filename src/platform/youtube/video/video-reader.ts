@@ -11,8 +11,9 @@ import {
 } from '../../../domain/transcript.js';
 import { fetchCaption } from '../captions/caption-fetch.js';
 import type { AttemptEnd } from '../egress/attempt.js';
-import type { Attempted } from '../egress/egress-failover.js';
-import type { Doubt, Finding } from '../egress/examination.js';
+import type { AttemptResult } from '../egress/egress-failover.js';
+import type { Doubt, Verdict } from '../egress/egress-use.js';
+import { Experiment } from '../egress/experiment.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { type FailedResponse, UNREACHED } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
@@ -34,10 +35,10 @@ import {
   type VideoFinding,
 } from './client-fallback.js';
 import { type ClientResult, ClientOrder } from './client-order.js';
+import { ControlVideos } from './control-videos.js';
 import { type Candidate, requestPlayer } from './player-requests.js';
 import { mergeDetails, type PlayerReading } from './player-response.js';
 import { type PlayerTrack, selectTracks } from './player-tracks.js';
-import { VideoControl } from './video-control.js';
 
 const ALL_CLIENTS_RETIRED =
   'YouTube no longer serves the client versions that this service uses. Retry later; its operator is alerted.';
@@ -56,7 +57,7 @@ type FailedOutcome = Extract<VideoOutcome, { ok: false }>;
 
 /**
  * Reads one video through one egress: client after client, until one returns the text or a final reason for having none. A
- * refusal, or a word that could be one, is examined (`Examination`) before it is reported as a fact or affects anybody else.
+ * refusal, or a word that could be one, is examined (`Experiment`) before it is reported as a fact or affects anybody else.
  */
 @Injectable()
 export class VideoReader {
@@ -71,7 +72,8 @@ export class VideoReader {
     private readonly innertube: InnertubeClient,
     private readonly order: ClientOrder,
     private readonly webProofs: WebProofs,
-    private readonly control: VideoControl,
+    private readonly controls: ControlVideos,
+    private readonly experiment: Experiment,
     private readonly metrics: UpstreamMetrics,
   ) {}
 
@@ -80,7 +82,7 @@ export class VideoReader {
   }
 
   /** Rejects only when the scope's signal is aborted. */
-  async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempted<VideoOutcome>> {
+  async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<AttemptResult<VideoOutcome>> {
     const remaining = this.order.candidates(scope.egress);
     const video = new VideoReading(videoId, languages, scope, remaining);
     // One client is asked in turn, and nothing confirms what it reports.
@@ -155,13 +157,13 @@ export class VideoReader {
     // WEB is refused for its token only.
     const isTrusted = client === 'WEB' || this.order.isServed(egress, client, TRUSTED_MS);
     const doubt: Doubt = { kind: 'player', client, sinceMs: performance.now() - TRUSTED_MS };
-    const finding = isTrusted ? 'served' : await this.control.settle(doubt, client, video.videoId, video.scope);
-    if (finding === 'address-refused') video.add(null, finding);
-    else if (finding === 'client-refused') video.add(client, 'refused');
+    const verdict = isTrusted ? 'served' : await this.experiment.settle(doubt, client, video.scope);
+    if (verdict === 'address-refused') video.add(null, verdict);
+    else if (verdict === 'client-refused') video.add(client, 'refused');
     else {
-      egress.gates.video.answered('player');
+      egress.uses.video.line.answered('player');
       // The control could not be asked: no other word is known, and this one is specific.
-      return finding === 'served' ? video.failure(code) : { ...video.failure(code), confirmed: false };
+      return verdict === 'served' ? video.failure(code) : { ...video.failure(code), confirmed: false };
     }
     return null;
   }
@@ -169,8 +171,8 @@ export class VideoReader {
   /** @param witness whose word decides */
   private async confirmUnavailable(witness: YoutubeClient, video: VideoReading): Promise<VideoOutcome | null> {
     const isTrusted = this.order.isVersionServed(witness, TRUSTED_VERSION_MS);
-    const finding = await this.settle(video, isTrusted ? null : witness);
-    if (finding !== 'client-refused') return finding === 'served' ? video.failure('video_unavailable') : null;
+    const verdict = await this.settle(video, isTrusted ? null : witness);
+    if (verdict !== 'client-refused') return verdict === 'served' ? video.failure('video_unavailable') : null;
     video.discard(witness);
     return null;
   }
@@ -186,7 +188,7 @@ export class VideoReader {
     // WEB is refused for its token: neither a refusal nor an empty text concerns the egress.
     if (!isDoubt(kind) || client === 'WEB') return;
     const { egress, attempts } = video.scope;
-    const isAlone = egress.examinations.video.doubt(budget, video.videoId, client);
+    const isAlone = egress.uses.video.doubt(budget, video.videoId, client);
     video.doubt ??= { kind: budget, client, sinceMs: performance.now() };
     if (video.settled) return;
     const isRefusedTwice = !isUnavailability(kind) && doubtingApps(video.findings) >= 2;
@@ -195,20 +197,20 @@ export class VideoReader {
   }
 
   /** Finds out whether the video is at fault: then what its clients found is about it. @param client null for any */
-  private async settle(video: VideoReading, client: YoutubeClient | null): Promise<Finding | null> {
+  private async settle(video: VideoReading, client: YoutubeClient | null): Promise<Verdict | null> {
     const { doubt } = video;
     if (!doubt) return null;
     const asked = client ?? doubt.client;
-    const finding = await this.control.settle({ ...doubt, client }, asked, video.videoId, video.scope);
-    if (finding === 'address-refused') video.add(null, finding);
-    else if (finding === 'unknown') video.undecided = true;
+    const verdict = await this.experiment.settle({ ...doubt, client }, asked, video.scope);
+    if (verdict === 'address-refused') video.add(null, verdict);
+    else if (verdict === 'unknown') video.undecided = true;
     // Another client was served, so that the address is not refused.
     else video.settled = true;
-    return finding;
+    return verdict;
   }
 
   /** The result when no client returned a final one. */
-  private async conclude(video: VideoReading): Promise<Attempted<VideoOutcome>> {
+  private async conclude(video: VideoReading): Promise<AttemptResult<VideoOutcome>> {
     const isSession = video.scope.egress.gateway !== undefined && video.isRefused;
     if (video.doubt && !video.settled && !video.isOfAddress && !isSession) await this.settle(video, null);
     const concluded = video.conclude();
@@ -226,7 +228,7 @@ export class VideoReader {
     { tracks, defaults }: Extract<PlayerReading, { kind: 'tracks' }>,
     video: VideoReading,
   ): Promise<VideoOutcome | null> {
-    this.control.recordServed(video.scope, candidate.client, video.videoId, 'player');
+    this.controls.recordServed(video.scope, candidate.client, video.videoId, 'player');
     const chosen = selectTracks(tracks, defaults, video.languages);
     if (chosen.length === 0) {
       // An earlier client listed the tracks: their text is withheld, not missing.
@@ -255,7 +257,7 @@ export class VideoReader {
     const text = await fetchCaption(this.innertube, client, track, videoId, scope, proof?.poToken);
     if (text.kind === 'text') {
       video.texts.set(trackKey(track), text.segments);
-      this.control.recordServed(scope, client, videoId, 'captions');
+      this.controls.recordServed(scope, client, videoId, 'captions');
     } else if (text.kind === 'withheld') await this.add(client, 'text-refused', 'captions', video);
     else await this.addFailure(candidate, 'text', text, video);
   }

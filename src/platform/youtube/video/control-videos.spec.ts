@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { newContext, newScope, nextEgress } from '../../../../test/youtube/egresses.js';
 import { Failed, listing, newReader, type StubbedPlatform } from '../../../../test/youtube/stubbed-clients.js';
 import type { YoutubeClient } from '../../../config/environment.js';
-import type { ControlEnd } from '../egress/egress-pool.js';
+import type { ControlEnd } from '../egress/experiment.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
 
 Logger.overrideLogger(false);
@@ -16,14 +16,14 @@ const FORBIDDEN = { kind: 'blocked', reason: 'forbidden', retryAfterSeconds: 60 
 
 /** The control through one egress of a platform that answers so. */
 function newControlOf(platform: StubbedPlatform = {}) {
-  const { control, order, asked } = newReader(platform);
+  const { controls, experiment, order, asked } = newReader(platform);
   const egress = nextEgress();
-  const probe = (kind: 'player' | 'captions' | null = 'player') => control.probe(egress, kind);
+  const probe = (kind: 'player' | 'captions' | null = 'player') => experiment.probe(egress, kind);
   const settle = (client: YoutubeClient | null, sinceMs = performance.now()) => {
     const doubt = { kind: 'player', client, sinceMs } as const;
-    return control.settle(doubt, client ?? 'VISIONOS', VIDEO, newScope(newContext(), egress));
+    return experiment.settle(doubt, client ?? 'VISIONOS', newScope(newContext(), egress, VIDEO));
   };
-  return { control, order, asked, egress, gate: egress.gates.video, probe, settle };
+  return { controls, order, asked, egress, line: egress.uses.video.line, probe, settle };
 }
 
 describe('the control at the end of a pause', () => {
@@ -58,8 +58,8 @@ describe('the control at the end of a pause', () => {
   });
 
   it('is the next video of a caller when WEB is the only client', async () => {
-    const { control, asked } = newReader({}, { YOUTUBE_CLIENTS: ['WEB'] });
-    expect([await control.probe(nextEgress(), 'player'), asked]).toEqual(['served', []]);
+    const { experiment, asked } = newReader({}, { YOUTUBE_CLIENTS: ['WEB'] });
+    expect([await experiment.probe(nextEgress(), 'player'), asked]).toEqual(['served', []]);
   });
 
   it('that takes too long was not reached', async () => {
@@ -80,12 +80,12 @@ describe('the control at the end of a pause', () => {
   });
 
   it('shows that its client is served, but neither widens the start nor becomes a control video itself', async () => {
-    const { probe, order, egress, gate, asked } = newControlOf();
+    const { probe, order, egress, line, asked } = newControlOf();
     const answered: string[] = [];
-    gate.answered = (kind) => void answered.push(kind);
+    line.answered = (kind) => void answered.push(kind);
     const sinceMs = performance.now();
     await probe();
-    expect(egress.examinations.video.isServed({ kind: 'player', client: 'VISIONOS', sinceMs })).toBe(true);
+    expect(egress.uses.video.isServed({ kind: 'player', client: 'VISIONOS', sinceMs })).toBe(true);
     expect([order.isServed(egress, 'VISIONOS', 60_000), answered]).toEqual([true, []]);
     await probe();
     expect(asked.at(-1)).toBe(`ANDROID ${SECOND}`);
@@ -102,14 +102,14 @@ describe('the control that settles a doubt', () => {
   });
 
   it('is the video whose text this egress served last to this client, else the process, and the doubted one never', async () => {
-    const { control, settle, asked, egress } = newControlOf();
+    const { controls, settle, asked, egress } = newControlOf();
     const other = nextEgress();
-    control.recordServed(newScope({}, other), 'VISIONOS', 'elsewhere__', 'captions');
+    controls.recordServed(newScope({}, other), 'VISIONOS', 'elsewhere__', 'captions');
     // Its text may need a token.
-    control.recordServed(newScope({}, other), 'VISIONOS', 'only-listed', 'player');
+    controls.recordServed(newScope({}, other), 'VISIONOS', 'only-listed', 'player');
     await settle('VISIONOS');
-    control.recordServed(newScope({}, egress), 'VISIONOS', 'here_______', 'captions');
-    control.recordServed(newScope({}, egress), 'VISIONOS', VIDEO, 'captions');
+    controls.recordServed(newScope({}, egress), 'VISIONOS', 'here_______', 'captions');
+    controls.recordServed(newScope({}, egress), 'VISIONOS', VIDEO, 'captions');
     await settle('VISIONOS');
     expect(asked).toEqual(['VISIONOS elsewhere__', 'VISIONOS here_______']);
   });
@@ -119,29 +119,29 @@ describe('the control that settles a doubt', () => {
     ['this client', ['VISIONOS', 'ANDROID_VR'], 'client-refused', null],
     ['clients of two apps', ['VISIONOS', 'ANDROID'], 'address-refused', 'player'],
   ])('finds out that %s is refused', async (_, refused, finding, pausedKind) => {
-    const { settle, gate, order, egress } = newControlOf({
+    const { settle, line, order, egress } = newControlOf({
       player: (client) => (refused.includes(client) ? ERROR : undefined),
     });
     expect(await settle('VISIONOS')).toBe(finding);
-    expect(gate.refusedKind).toBe(pausedKind);
+    expect(line.refusedKind).toBe(pausedKind);
     const isRested = order.controls(egress).at(-1) === 'VISIONOS';
     expect(isRested).toBe(finding === 'client-refused');
   });
 
   it('pauses the address for as long as the platform says', async () => {
-    const { settle, gate } = newControlOf({ player: () => new Failed(FORBIDDEN) });
+    const { settle, line } = newControlOf({ player: () => new Failed(FORBIDDEN) });
     expect(await settle('VISIONOS')).toBe('address-refused');
-    expect(gate.pauseRemainingMs).toBeGreaterThan(55_000);
+    expect(line.pauseRemainingMs).toBeGreaterThan(55_000);
   });
 
   it('is followed by one with a client that was not refused, after which those that were rest', async () => {
-    const { settle, probe, asked, order, egress, gate } = newControlOf({
+    const { settle, probe, asked, order, egress, line } = newControlOf({
       player: (client) => (['VISIONOS', 'ANDROID', 'ANDROID_REEL'].includes(client) ? ERROR : undefined),
     });
-    for (const client of ['IOS', 'ANDROID_REEL']) egress.examinations.video.doubt('player', VIDEO, client);
+    for (const client of ['IOS', 'ANDROID_REEL']) egress.uses.video.doubt('player', VIDEO, client);
     expect(await settle('VISIONOS')).toBe('address-refused');
     expect(await probe()).toBe('served');
-    gate.resume();
+    line.resume();
     expect(asked).toEqual([`VISIONOS ${FIRST}`, `ANDROID ${SECOND}`, `IOS ${FIRST}`]);
     expect(order.candidates(egress)).toEqual(['IOS', 'ANDROID_REEL', 'ANDROID_VR', 'VISIONOS', 'ANDROID']);
   });
@@ -178,7 +178,7 @@ describe('the control that settles a doubt', () => {
     const { settle, asked, order, egress } = newControlOf({
       player: (client) => ({ VISIONOS: ERROR, IOS: retired })[String(client)],
     });
-    for (const client of ['ANDROID', 'ANDROID_REEL']) egress.examinations.video.doubt('player', VIDEO, client);
+    for (const client of ['ANDROID', 'ANDROID_REEL']) egress.uses.video.doubt('player', VIDEO, client);
     expect(await settle('VISIONOS')).toBe('client-refused');
     expect(asked).toEqual([`VISIONOS ${FIRST}`, `IOS ${SECOND}`, `ANDROID ${SECOND}`]);
     expect(order.controls(egress).at(-1)).toBe('VISIONOS');
@@ -186,16 +186,16 @@ describe('the control that settles a doubt', () => {
 
   it('shows nothing when the versions of all other apps are retired', async () => {
     const retired = new Failed({ kind: 'http-error', status: 400, media: 'json' });
-    const { settle, asked, gate } = newControlOf({ player: (client) => (client === 'VISIONOS' ? ERROR : retired) });
+    const { settle, asked, line } = newControlOf({ player: (client) => (client === 'VISIONOS' ? ERROR : retired) });
     expect(await settle('VISIONOS')).toBe('unknown');
-    expect([asked.length, gate.paused]).toEqual([3, false]);
+    expect([asked.length, line.paused]).toEqual([3, false]);
   });
 
   it('shows nothing when the second one cannot be asked', async () => {
-    const { settle, gate } = newControlOf({
+    const { settle, line } = newControlOf({
       player: (client) => (client === 'VISIONOS' ? ERROR : new Failed({ kind: 'timeout' })),
     });
     expect(await settle('VISIONOS')).toBe('unknown');
-    expect(gate.paused).toBe(false);
+    expect(line.paused).toBe(false);
   });
 });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { newContext } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { Attempt } from './attempt.js';
-import { type BudgetKind, EgressGate } from './egress-gate.js';
+import { type BudgetKind, Line } from './line.js';
 import { RequestQueue } from './request-queue.js';
 import { SendingRate } from './sending-rate.js';
 
@@ -30,26 +30,28 @@ interface Asking extends Partial<ReadingContext> {
   attempt?: Attempt;
 }
 
-/** The gate of the videos of an egress, and its requests, whose responses the test gives. */
-function newGate({ playersPerMinute, captionsPerMinute, startsSlowly = true }: Choices = {}) {
+/** The line of the videos of an egress, and its requests, whose responses the test gives. */
+function newLine({ playersPerMinute, captionsPerMinute, startsSlowly = true }: Choices = {}) {
   const queue = new RequestQueue(SLOTS);
   const rates = new Map<BudgetKind, SendingRate>([
     ['player', new SendingRate(playersPerMinute, now)],
     ['captions', new SendingRate(captionsPerMinute, now)],
   ]);
   const pauses: [BudgetKind, number | null][] = [];
-  const gate = new EgressGate({
-    queue,
-    rates,
-    startsSlowly,
-    now,
-    slots: { max: SLOTS, running: 0 },
-    onPause: (kind, pauseMs) => pauses.push([kind, pauseMs]),
-  });
+  const line = queue.open(
+    new Line({
+      rates,
+      startsSlowly,
+      now,
+      slots: { max: SLOTS, running: 0 },
+      onChange: () => queue.startNext(),
+      onPause: (kind, pauseMs) => pauses.push([kind, pauseMs]),
+    }),
+  );
   /** The requests in flight. */
   const sent: { kind: string; attempt: Attempt; respond: () => Promise<void> }[] = [];
   const ask = (subject: string, { kind = 'player', attempt = new Attempt(subject), ...caller }: Asking = {}) =>
-    queue.run(gate.line, { kind, attempt, context: newContext(caller) }, () => {
+    queue.run(line, { kind, attempt, context: newContext(caller) }, () => {
       return new Promise<{ kind: 'sent' }>((resolve) => {
         const respond = async () => {
           sent.splice(sent.indexOf(request), 1);
@@ -63,7 +65,7 @@ function newGate({ playersPerMinute, captionsPerMinute, startsSlowly = true }: C
   /** Serves a request. */
   const serve = async (request = sent[0]) => {
     if (!request) throw new Error('Nothing was sent.');
-    gate.answered(request.kind === 'captions' ? 'captions' : 'player');
+    line.answered(request.kind === 'captions' ? 'captions' : 'player');
     await request.respond();
   };
   /** Asks and serves the player of a video, and its captions unless it has none. */
@@ -74,16 +76,16 @@ function newGate({ playersPerMinute, captionsPerMinute, startsSlowly = true }: C
       await serve(sent.at(-1));
       await done;
     }
-    gate.leave(attempt);
+    line.leave(attempt);
   };
   const askAll = (count: number, name = 'video') =>
     Array.from({ length: count }, (_, index) => ask(`${name} ${index}`));
-  return { queue, gate, pauses, sent, ask, askAll, serve, serveVideo };
+  return { line, pauses, sent, ask, askAll, serve, serveVideo };
 }
 
 describe('slow start', () => {
   it('starts four videos at a time, and doubles them in each round trip up to the slots of the egress', async () => {
-    const { askAll, sent, serve } = newGate();
+    const { askAll, sent, serve } = newLine();
     const results = askAll(100);
     const rounds: number[] = [];
     while (sent.length > 0) {
@@ -96,20 +98,20 @@ describe('slow start', () => {
   });
 
   it('starts again after a pause', async () => {
-    const { gate, askAll, sent, serve, serveVideo } = newGate();
+    const { line, askAll, sent, serve, serveVideo } = newLine();
     for (let index = 0; index < 20; index += 1) await serveVideo(`${index}`);
     void askAll(20);
     expect(sent).toHaveLength(16);
     for (const request of [...sent]) await serve(request);
-    gate.pause('player', null);
+    line.pause('player', null);
     jest.advanceTimersByTime(30_000);
-    gate.resume();
+    line.resume();
     void askAll(20, 'later');
     expect(sent).toHaveLength(4);
   });
 
   it('counts what starts: the captions of videos that have started are sent beside it', () => {
-    const { ask, askAll, sent } = newGate();
+    const { ask, askAll, sent } = newLine();
     const started = new Attempt('a');
     started.started = true;
     void askAll(5);
@@ -118,7 +120,7 @@ describe('slow start', () => {
   });
 
   it('is not that of a gateway, whose addresses are new ones', () => {
-    const { askAll, sent } = newGate({ startsSlowly: false });
+    const { askAll, sent } = newLine({ startsSlowly: false });
     void askAll(20);
     expect(sent).toHaveLength(16);
   });
@@ -126,42 +128,42 @@ describe('slow start', () => {
 
 describe('a pause', () => {
   it('refuses at once what waits and what comes, with the seconds that remain', async () => {
-    const { gate, ask, askAll, sent } = newGate();
+    const { line, ask, askAll, sent } = newLine();
     const results = askAll(50);
-    gate.pause('player', null);
+    line.pause('player', null);
     const shut = (retryAfterSeconds: number) => ({ kind: 'blocked', reason: 'exit-shut', retryAfterSeconds });
     expect(await Promise.all(results.slice(4))).toEqual(Array(46).fill(shut(30)));
     jest.advanceTimersByTime(10_500);
     await expect(ask('later')).resolves.toEqual(shut(20));
-    expect([sent.length, gate.line.waiting]).toEqual([4, 0]);
+    expect([sent.length, line.waiting]).toEqual([4, 0]);
   });
 
   it('lets through the captions of which the player was served while players are refused', async () => {
-    const { gate, ask, serve, sent } = newGate();
+    const { line, ask, serve, sent } = newLine();
     const [served, other] = [new Attempt('served'), new Attempt('other')];
     for (const attempt of [served, other]) {
       void ask(attempt.subject, { attempt });
       await serve();
     }
-    gate.pause('player', null);
+    line.pause('player', null);
     void ask('served', { kind: 'captions', attempt: served });
     expect(sent.map(({ kind }) => kind)).toEqual(['captions']);
     await expect(ask('other', { attempt: other })).resolves.toMatchObject({ reason: 'exit-shut' });
     jest.advanceTimersByTime(30_000);
-    gate.resume();
-    gate.pause('captions', null);
+    line.resume();
+    line.pause('captions', null);
     await expect(ask('other', { kind: 'captions', attempt: other })).resolves.toMatchObject({ reason: 'exit-shut' });
   });
 
   it('holds back what starts until a control was served, also when its time is over', () => {
-    const { gate, ask, sent, pauses } = newGate();
-    gate.pause('captions', null);
+    const { line, ask, sent, pauses } = newLine();
+    line.pause('captions', null);
     jest.advanceTimersByTime(30_000);
-    expect([gate.paused, gate.isDue, gate.pauseRemainingMs, gate.refusedKind]).toEqual([true, true, 0, 'captions']);
+    expect([line.paused, line.isDue, line.pauseRemainingMs, line.refusedKind]).toEqual([true, true, 0, 'captions']);
     void ask('a');
     expect(sent).toHaveLength(0);
-    gate.resume();
-    expect([gate.paused, gate.isDue, gate.refusedKind, sent.length]).toEqual([false, false, null, 1]);
+    line.resume();
+    expect([line.paused, line.isDue, line.refusedKind, sent.length]).toEqual([false, false, null, 1]);
     expect(pauses).toEqual([
       ['captions', 30_000],
       ['captions', null],
@@ -169,34 +171,34 @@ describe('a pause', () => {
   });
 
   it('never holds back a control', () => {
-    const { gate, ask, askAll, sent } = newGate({ playersPerMinute: 1, captionsPerMinute: 1 });
+    const { line, ask, askAll, sent } = newLine({ playersPerMinute: 1, captionsPerMinute: 1 });
     void askAll(5);
-    gate.pause('player', null);
-    gate.held = true;
+    line.pause('player', null);
+    line.held = true;
     for (const kind of ['player', 'captions']) void ask('control', { kind, attempt: new Attempt('c', 'control') });
     expect(sent.filter(({ attempt }) => attempt.role === 'control')).toHaveLength(2);
   });
 
   it('is prolonged by twice as much with each refused control, by at most an hour', () => {
-    const { gate, pauses } = newGate();
+    const { line, pauses } = newLine();
     for (let times = 0; times < 10; times += 1) {
-      gate.pause('player', null);
-      jest.advanceTimersByTime(gate.pauseRemainingMs);
+      line.pause('player', null);
+      jest.advanceTimersByTime(line.pauseRemainingMs);
     }
     const seconds = pauses.map(([, pauseMs]) => (pauseMs ?? 0) / 1_000);
     expect(seconds).toEqual([30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600, 3_600]);
   });
 
   it('is first as long as the last block of its kind, which counts for half after six hours, then prolonged by 30 s', () => {
-    const { gate, pauses } = newGate();
+    const { line, pauses } = newLine();
     /** A block that lasts until these controls were refused and one is served. Returns the seconds of its pauses. */
     const block = (kind: BudgetKind, refusedControls: number) => {
       pauses.length = 0;
       for (let times = 0; times <= refusedControls; times += 1) {
-        gate.pause(kind, null);
-        jest.advanceTimersByTime(gate.pauseRemainingMs);
+        line.pause(kind, null);
+        jest.advanceTimersByTime(line.pauseRemainingMs);
       }
-      gate.resume();
+      line.resume();
       return pauses.flatMap(([, pauseMs]) => (pauseMs === null ? [] : [pauseMs / 1_000]));
     };
     expect(block('player', 1)).toEqual([30, 60]);
@@ -210,19 +212,19 @@ describe('a pause', () => {
   });
 
   it('is as long as the platform says, and not prolonged by the other refusals of the same block', () => {
-    const { gate, pauses } = newGate();
-    gate.pause('player', 600);
+    const { line, pauses } = newLine();
+    line.pause('player', 600);
     jest.advanceTimersByTime(1_000);
-    gate.pause('player', null);
-    gate.pause('captions', 3_600);
-    expect([gate.pauseRemainingMs, pauses]).toEqual([599_000, [['player', 600_000]]]);
+    line.pause('player', null);
+    line.pause('captions', 3_600);
+    expect([line.pauseRemainingMs, pauses]).toEqual([599_000, [['player', 600_000]]]);
   });
 
   it('limits the rate of the refused kind only', async () => {
-    const { gate, serveVideo } = newGate();
+    const { line, serveVideo } = newLine();
     for (let index = 0; index < 20; index += 1) await serveVideo(`${index}`);
-    gate.pause('captions', null);
-    expect([...gate.rates].map(([kind, { perMinute }]) => [kind, perMinute])).toEqual([
+    line.pause('captions', null);
+    expect([...line.rates].map(([kind, { perMinute }]) => [kind, perMinute])).toEqual([
       ['player', null],
       ['captions', 12],
     ]);
@@ -231,7 +233,7 @@ describe('a pause', () => {
 
 describe('the rates', () => {
   it('make a video busy whose turn comes after its deadline, and it is not sent', async () => {
-    const { ask, sent } = newGate({ playersPerMinute: 60, startsSlowly: false });
+    const { ask, sent } = newLine({ playersPerMinute: 60, startsSlowly: false });
     const deadlineAtMs = performance.now() + 5_500;
     const results = Array.from({ length: 20 }, (_, index) => ask(`${index}`, { deadlineAtMs }));
     // Six at once, and one a second for five seconds.
@@ -240,62 +242,61 @@ describe('the rates', () => {
   });
 
   it('count the captions of a video when it starts, and free them when it has none', async () => {
-    const { gate, ask, sent, serve, serveVideo } = newGate({ captionsPerMinute: 10 });
+    const { line, ask, sent, serve, serveVideo } = newLine({ captionsPerMinute: 10 });
     await serveVideo('without', false);
     const attempt = new Attempt('with');
     void ask('with', { attempt });
     await serve();
     void ask('next');
-    expect([sent.length, gate.line.waiting]).toEqual([0, 1]);
+    expect([sent.length, line.waiting]).toEqual([0, 1]);
     void ask('with', { kind: 'captions', attempt });
     expect(sent.map(({ kind }) => kind)).toEqual(['captions']);
     await serve();
-    gate.leave(attempt);
+    line.leave(attempt);
     expect(sent).toHaveLength(0);
     await jest.advanceTimersByTimeAsync(6_000);
     expect(sent.map(({ kind }) => kind)).toEqual(['player']);
   });
 
   it('count a second request of a kind, too', async () => {
-    const { gate, ask, serve } = newGate({ playersPerMinute: 60 });
+    const { line, ask, serve } = newLine({ playersPerMinute: 60 });
     const attempt = new Attempt('a');
     for (let times = 0; times < 6; times += 1) {
       void ask('a', { attempt });
       await serve();
     }
-    expect(gate.paceMs(false, 0)).toBe(1_000);
-    gate.leave(attempt);
-    expect(gate.paceMs(false, 0)).toBe(1_000);
+    expect(line.paceMs(false, 0)).toBe(1_000);
+    line.leave(attempt);
+    expect(line.paceMs(false, 0)).toBe(1_000);
   });
 });
 
-describe('an examination', () => {
+describe('an experiment', () => {
   it('holds back what has not started until it is over', async () => {
-    const { gate, queue, ask, sent, serve } = newGate();
+    const { line, ask, sent, serve } = newLine();
     const started = new Attempt('started');
     void ask('started', { attempt: started });
     await serve();
-    gate.held = true;
+    line.held = true;
     void ask('new');
     void ask('started', { kind: 'captions', attempt: started });
     expect(sent.map(({ attempt }) => attempt.subject)).toEqual(['started']);
-    gate.held = false;
-    queue.startNext();
+    line.held = false;
     expect(sent.map(({ attempt }) => attempt.subject)).toEqual(['started', 'new']);
   });
 });
 
 it('an attempt that has ended shows how long one takes, and a control does not', async () => {
-  const { gate, ask, sent } = newGate();
+  const { line, ask, sent } = newLine();
   const end = async (attempt: Attempt, ms: number) => {
     void ask(attempt.subject, { attempt });
     jest.advanceTimersByTime(ms);
     await sent[0]?.respond();
-    gate.leave(attempt);
+    line.leave(attempt);
   };
   // As many as make the time count in full.
   for (let count = 0; count < 32; count += 1) await end(new Attempt(`${count}`), 2_000);
-  expect(gate.line.slotSeconds).toBe(2);
+  expect(line.slotSeconds).toBe(2);
   await end(new Attempt('c', 'control'), 9_000);
-  expect(gate.line.slotSeconds).toBe(2);
+  expect(line.slotSeconds).toBe(2);
 });

@@ -1,10 +1,13 @@
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { newContext, newPool, nextEgress } from '../../../../test/youtube/egresses.js';
+import { newContext, newPool, newScope, nextEgress } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { Attempt } from './attempt.js';
-import type { Doubt, Finding } from './examination.js';
+import type { Doubt, Verdict } from './egress-use.js';
+import { type ControlEnd, type Controls, Experiment } from './experiment.js';
+import { UpstreamMetrics } from '../upstream-metrics.js';
 import { RequestQueue } from './request-queue.js';
 
 Logger.overrideLogger(false);
@@ -16,26 +19,47 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** Lets everything run that waits for nothing else; an examination yields once before it asks. */
+/** Lets everything run that waits for nothing else; an experiment yields once before it asks. */
 const settle = async () => {
   for (let turns = 0; turns < 2; turns += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** What is known of the videos at an egress, and experiments whose results the test gives. */
+/** How the controls end that lead to a verdict. */
+const CONTROL_ENDS: Readonly<Record<Verdict, readonly [ControlEnd, ...ControlEnd[]]>> = {
+  served: ['served'],
+  'client-refused': ['refused', 'served'],
+  'address-refused': ['refused', 'refused'],
+  unknown: ['unknown'],
+};
+
+/** What is known of the videos at an egress, and experiments whose verdicts the test gives. */
 function examine(proxyUrl?: string) {
   const queue = new RequestQueue(16);
-  const egress = nextEgress(newPool(proxyUrl === undefined ? 0 : [proxyUrl], new Registry(), undefined, queue));
-  const gate = egress.gates.video;
-  const examination = egress.examinations.video;
+  const egress = nextEgress(newPool(proxyUrl === undefined ? 0 : [proxyUrl], { queue }));
+  const use = egress.uses.video;
+  const { line } = use;
   /** Ends the experiments that were started, in order. */
-  const experiments: ((finding: Finding) => Promise<void>)[] = [];
-  const experiment = () =>
-    new Promise<Finding>((resolve) => {
-      experiments.push(async (finding) => {
-        resolve(finding);
-        await settle();
+  const experiments: ((verdict: Verdict) => Promise<void>)[] = [];
+  const further: ControlEnd[] = [];
+  const controls: Controls = {
+    clients: () => ['ANDROID', 'IOS'],
+    ids: () => ['known', 'other'],
+    ask: () => {
+      const end = further.shift();
+      if (end) return Promise.resolve(end);
+      return new Promise((resolve) => {
+        experiments.push(async (verdict) => {
+          const [first, ...others] = CONTROL_ENDS[verdict];
+          further.push(...others);
+          resolve(first);
+          await settle();
+        });
       });
-    });
+    },
+    rest: () => undefined,
+  };
+  const metrics = new UpstreamMetrics(new Registry(), queue);
+  const experiment = new Experiment({ video: controls, channel: controls }, metrics);
   const doubt = (choices: Partial<Doubt> = {}): Doubt => ({
     kind: 'player',
     client: null,
@@ -43,22 +67,22 @@ function examine(proxyUrl?: string) {
     ...choices,
   });
   const settleDoubt = (about = doubt(), context: Partial<ReadingContext> = {}) => {
-    const found = examination.settle(about, newContext(context), experiment);
+    const client = about.client === 'IOS' ? 'IOS' : 'ANDROID';
+    const found = experiment.settle(about, client, newScope(context, egress));
     found.catch(() => undefined);
     return found;
   };
-  const served = (client = 'ANDROID', kind: Doubt['kind'] = 'player') =>
-    examination.served(kind, client, performance.now());
+  const served = (client = 'ANDROID', kind: Doubt['kind'] = 'player') => use.served(kind, client, performance.now());
   /** Sends a request of another caller. Returns its end. */
-  const sendAnother = (subject = 'another', line = gate.line) => {
+  const sendAnother = (subject = 'another', of = line) => {
     let end = (): void => undefined;
     const send = () => new Promise<{ kind: 'sent' }>((resolve) => (end = () => resolve({ kind: 'sent' })));
     const state = { sent: false };
     const request = { kind: 'player', attempt: new Attempt(subject), context: newContext() };
-    void queue.run(line, request, () => ((state.sent = true), send()));
+    void queue.run(of, request, () => ((state.sent = true), send()));
     return Object.assign(state, { end: () => (end(), settle()) });
   };
-  return { egress, gate, examination, experiments, doubt, settleDoubt, served, sendAnother };
+  return { egress, line, use, experiments, doubt, settleDoubt, served, sendAnother };
 }
 
 describe('a doubt', () => {
@@ -138,7 +162,7 @@ describe('a doubt', () => {
 
   it('asks the control beside requests for lists, which cannot answer it', async () => {
     const { egress, settleDoubt, sendAnother, experiments } = examine();
-    const list = sendAnother('a list', egress.gates.channel.line);
+    const list = sendAnother('a list', egress.uses.channel.line);
     const found = settleDoubt();
     await settle();
     expect([list.sent, experiments.length]).toEqual([true, 1]);
@@ -148,31 +172,40 @@ describe('a doubt', () => {
   });
 
   it('is that of a refused address while its egress is paused, and unknown after the deadline, without a control', async () => {
-    const { settleDoubt, gate, experiments } = examine();
+    const { settleDoubt, line, experiments } = examine();
     await expect(settleDoubt(undefined, { deadlineAtMs: performance.now() })).resolves.toBe('unknown');
-    gate.pause('player', null);
+    line.pause('player', null);
     await expect(settleDoubt()).resolves.toBe('address-refused');
     expect(experiments).toHaveLength(0);
   });
 });
 
 it('a client is doubted for a kind of request until one of the kind is served', () => {
-  const { examination, served } = examine();
+  const { use, served } = examine();
   const doubted = () => [
-    examination.isClientDoubted('player', 'VISIONOS'),
-    examination.isClientDoubted('player', 'ANDROID'),
-    examination.isClientDoubted('captions', 'VISIONOS'),
+    use.isDoubted('player', 'VISIONOS'),
+    use.isDoubted('player', 'ANDROID'),
+    use.isDoubted('captions', 'VISIONOS'),
   ];
-  examination.doubt('player', 'a', 'VISIONOS');
+  use.doubt('player', 'a', 'VISIONOS');
   expect(doubted()).toEqual([true, false, false]);
-  examination.doubt('player', 'a', 'ANDROID');
+  use.doubt('player', 'a', 'ANDROID');
   expect(doubted()).toEqual([true, true, false]);
   served('IOS');
   expect(doubted()).toEqual([false, false, false]);
 });
 
+it('what is doubted takes no more memory with each video while no control can be asked', () => {
+  const { use } = examine();
+  const known = () => inspect(use, { depth: Infinity, maxArrayLength: null }).length;
+  for (const video of ['a', 'b']) use.doubt('player', video, 'VISIONOS');
+  const before = known();
+  for (let video = 0; video < 1_000; video += 1) use.doubt('player', `${video}`, 'VISIONOS');
+  expect(known()).toBe(before);
+});
+
 describe('an experiment', () => {
-  it.each<Finding>(['address-refused', 'unknown', 'client-refused'])(
+  it.each<Verdict>(['address-refused', 'unknown', 'client-refused'])(
     'that ends as %s is for all who wait',
     async (finding) => {
       const { settleDoubt, experiments } = examine();
@@ -185,30 +218,29 @@ describe('an experiment', () => {
   );
 
   it('that is served answers the doubts that arose before, and a later one asks again', async () => {
-    const { settleDoubt, doubt, examination, experiments } = examine();
+    const { settleDoubt, doubt, use, experiments } = examine();
     const early = [settleDoubt(), settleDoubt()];
     const sentAtMs = performance.now();
     jest.advanceTimersByTime(100);
     const late = settleDoubt(doubt());
     await settle();
-    examination.served('player', 'ANDROID', sentAtMs);
+    use.served('player', 'ANDROID', sentAtMs);
     await experiments[0]?.('served');
     await expect(Promise.all(early)).resolves.toEqual(['served', 'served']);
     expect(experiments).toHaveLength(2);
-    examination.served('player', 'ANDROID', performance.now());
+    use.served('player', 'ANDROID', performance.now());
     await experiments[1]?.('served');
     await expect(late).resolves.toBe('served');
   });
 
   it('with a client that is refused answers the doubts about this client, and those about another one ask', async () => {
-    const { settleDoubt, doubt, examination, experiments } = examine();
+    const { settleDoubt, doubt, use, experiments } = examine();
     const [android, alike, ios] = ['ANDROID', 'ANDROID', 'IOS'].map((client) => settleDoubt(doubt({ client })));
     await settle();
-    examination.clientRefused('player', 'ANDROID');
     await experiments[0]?.('client-refused');
     await expect(Promise.all([android, alike])).resolves.toEqual(['client-refused', 'client-refused']);
     expect(experiments).toHaveLength(2);
-    examination.served('player', 'IOS', performance.now());
+    use.served('player', 'IOS', performance.now());
     await experiments[1]?.('served');
     await expect(ios).resolves.toBe('served');
     // Known, for a doubt that arose before.
@@ -253,61 +285,57 @@ describe('an experiment', () => {
   });
 
   it('through a session of a gateway is one, although neither its refusal pauses the gateway nor others are waited for', async () => {
-    const { settleDoubt, sendAnother, experiments, gate } = examine('http://{session}.invalid');
+    const { settleDoubt, sendAnother, experiments, line } = examine('http://{session}.invalid');
     sendAnother();
     const found = settleDoubt();
     await settle();
     await experiments[0]?.('address-refused');
     await expect(found).resolves.toBe('address-refused');
-    expect([gate.paused, experiments.length]).toEqual([false, 1]);
+    expect([line.paused, experiments.length]).toEqual([false, 1]);
   });
 });
 
 describe('what has not started', () => {
-  it('is held back from the second doubted video in a row on until the examination is over', async () => {
-    const { examination, settleDoubt, sendAnother, gate, experiments } = examine();
-    expect(examination.doubt('player', 'a', 'VISIONOS')).toBe(true);
+  it('is held back from the second doubted video in a row on until the verdict', async () => {
+    const { use, settleDoubt, sendAnother, line, experiments } = examine();
+    expect(use.doubt('player', 'a', 'VISIONOS')).toBe(true);
     const found = [settleDoubt()];
-    expect(gate.held).toBe(false);
-    expect(examination.doubt('player', 'b', 'VISIONOS')).toBe(false);
+    expect(line.held).toBe(false);
+    expect(use.doubt('player', 'b', 'VISIONOS')).toBe(false);
     found.push(settleDoubt());
-    expect(gate.held).toBe(true);
+    expect(line.held).toBe(true);
     const other = sendAnother();
     await settle();
     expect([other.sent, experiments.length]).toEqual([false, 1]);
     await experiments[0]?.('unknown');
     await Promise.all(found);
-    expect([gate.held, other.sent]).toEqual([false, true]);
+    expect([line.held, other.sent]).toEqual([false, true]);
   });
 
   it('is released by a request that is served, and not held by one video that is doubted again and again', async () => {
-    const { examination, settleDoubt, sendAnother, gate, served, experiments } = examine();
-    for (let times = 0; times < 3; times += 1) expect(examination.doubt('player', 'a', 'VISIONOS')).toBe(true);
+    const { use, settleDoubt, sendAnother, line, served, experiments } = examine();
+    for (let times = 0; times < 3; times += 1) expect(use.doubt('player', 'a', 'VISIONOS')).toBe(true);
     const found = settleDoubt();
-    expect(gate.held).toBe(false);
-    examination.doubt('player', 'b', 'VISIONOS');
-    expect([gate.held, examination.isDoubted('player'), examination.isDoubted('captions')]).toEqual([
-      true,
-      true,
-      false,
-    ]);
+    expect(line.held).toBe(false);
+    use.doubt('player', 'b', 'VISIONOS');
+    expect([line.held, use.isDoubted('player'), use.isDoubted('captions')]).toEqual([true, true, false]);
     const other = sendAnother();
     expect(other.sent).toBe(false);
     served();
-    expect([gate.held, other.sent, examination.isDoubted('player')]).toEqual([false, true, false]);
+    expect([line.held, other.sent, use.isDoubted('player')]).toEqual([false, true, false]);
     // The experiment that runs is not waited for.
     await experiments[0]?.('served');
     await expect(found).resolves.toBe('served');
-    expect(examination.doubt('player', 'c', 'VISIONOS')).toBe(true);
+    expect(use.doubt('player', 'c', 'VISIONOS')).toBe(true);
   });
 
   it('is not held back by doubts while nobody examines them, or through a gateway', () => {
-    const { examination, gate } = examine();
-    for (const subject of ['a', 'b']) examination.doubt('player', subject, 'VISIONOS');
-    expect(gate.held).toBe(false);
+    const { use, line } = examine();
+    for (const subject of ['a', 'b']) use.doubt('player', subject, 'VISIONOS');
+    expect(line.held).toBe(false);
     const session = examine('http://{session}.invalid');
-    for (const subject of ['a', 'b']) session.examination.doubt('player', subject, 'VISIONOS');
+    for (const subject of ['a', 'b']) session.use.doubt('player', subject, 'VISIONOS');
     void session.settleDoubt();
-    expect(session.gate.held).toBe(false);
+    expect(session.line.held).toBe(false);
   });
 });

@@ -3,13 +3,14 @@ import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { channelPage } from '../../../../test/pages/youtube-pages.js';
 import { newScope, nextEgress } from '../../../../test/youtube/egresses.js';
+import { Experiment } from '../egress/experiment.js';
 import { RequestQueue } from '../egress/request-queue.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
 import type { InnertubeQuery } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { ChannelControl } from './channel-control.js';
+import { ControlChannels } from './control-channels.js';
 
 Logger.overrideLogger(false);
 
@@ -27,10 +28,15 @@ function newChannelControl(...responses: (FailedResponse | null)[]) {
       return Promise.resolve(response ?? parsed(() => parse(channelPage())));
     },
   });
-  const control = new ChannelControl(innertube, new UpstreamMetrics(new Registry(), new RequestQueue(1)));
+  const channel = new ControlChannels(innertube);
+  const metrics = new UpstreamMetrics(new Registry(), new RequestQueue(1));
+  const experiment = new Experiment({ channel, video: channel }, metrics);
   const egress = nextEgress(undefined, 'channel');
-  const settle = () => control.settle(newScope({}, egress));
-  return { settle, probe: () => control.probe(egress), asked, gate: egress.gates.channel };
+  const settle = () => {
+    const doubt = { kind: 'list', client: null, sinceMs: performance.now() } as const;
+    return experiment.settle(doubt, 'WEB', newScope({}, egress));
+  };
+  return { settle, probe: () => experiment.probe(egress, 'list'), asked, line: egress.uses.channel.line };
 }
 
 describe('the control of lists', () => {
@@ -41,10 +47,10 @@ describe('the control of lists', () => {
     ['nothing is known when the control fails', [BROKEN], 'unknown', 1],
     ['nothing is known when the second one is not reached', [REFUSED, TIMEOUT], 'unknown', 2],
   ])('finds out that %s', async (_, responses, finding, requests) => {
-    const { settle, asked, gate } = newChannelControl(...responses);
+    const { settle, asked, line } = newChannelControl(...responses);
     expect(await settle()).toBe(finding);
     expect(new Set(asked).size).toBe(requests);
-    expect(gate.refusedKind).toBe(finding === 'address-refused' ? 'list' : null);
+    expect(line.refusedKind).toBe(finding === 'address-refused' ? 'list' : null);
   });
 
   it('is one for all who doubt at a time', async () => {
