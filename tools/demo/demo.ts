@@ -144,6 +144,9 @@ function printInstructions(
   print(`  Pro key:  ${pro.key}`);
   print(`  free key: ${free.key}`);
   print();
+  print('For the examples of the pages in docs, paste this line into another terminal:');
+  print(`  export BASE_URL=${base} KEY=${pro.key}`);
+  print();
   print('More requests:');
   const more: [string, string][] = [
     ['one video as subtitles, on the free plan', curl(free.key, '/videos/hl-dinghy__/transcript?format=srt')],
@@ -186,6 +189,8 @@ async function main(): Promise<void> {
     HOST: host,
     PORT: await choosePort(host),
     WEBHOOK_SECRET_KEY: randomBytes(32).toString('hex'),
+    // Receivers run on this machine, as that of docs/webhooks.md.
+    WEBHOOK_ALLOW_PRIVATE: 'true',
     // No load balancer routes to this service, so shutdown need not wait for one.
     SHUTDOWN_DELAY_SECONDS: '0',
   };

@@ -2397,14 +2397,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -2888,14 +2888,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -3189,14 +3189,14 @@ export interface operations {
                      *       "transcript": {
                      *         "en": [
                      *           {
-                     *             "text": "Good morning from the boatyard.",
+                     *             "text": "Good morning from the slip below the lighthouse.",
                      *             "start": 0.24,
-                     *             "duration": 3.12
+                     *             "duration": 3.2
                      *           },
                      *           {
-                     *             "text": "This little dinghy was built in 1962.",
-                     *             "start": 3.4,
-                     *             "duration": 2.9
+                     *             "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *             "start": 3.62,
+                     *             "duration": 3.333
                      *           }
                      *         ]
                      *       },
@@ -3462,14 +3462,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -5225,14 +5225,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -6693,14 +6693,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
