@@ -17,7 +17,7 @@ import {
 } from './variables.js';
 
 /** The InnerTube clients. WEB reads channels and playlists, and captions with a PO token. */
-export const YOUTUBE_CLIENTS = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR', 'WEB'] as const;
+export const YOUTUBE_CLIENTS = ['ANDROID', 'IOS', 'VISIONOS', 'ANDROID_REEL', 'ANDROID_VR', 'WEB'] as const;
 export type YoutubeClient = (typeof YOUTUBE_CLIENTS)[number];
 
 /** Most severe first. */
@@ -193,10 +193,10 @@ export const VARIABLES = z.object({
     .optional()
     .describe('receives every request to YouTube instead: an egress gateway, or the fake YouTube'),
   YOUTUBE_CLIENTS: distinct(YOUTUBE_CLIENTS)
-    .default(['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'])
+    .default(['ANDROID', 'IOS', 'VISIONOS', 'ANDROID_REEL', 'ANDROID_VR'])
     .describe(
-      'the InnerTube clients to try for captions, in order; at least two, because `video_unavailable` is certain only when ' +
-        'two agree (VISIONOS and ANDROID_VR count as one)',
+      'the InnerTube clients to try for captions, in order; at least two apps, because `video_unavailable` and ' +
+        '`transcript_unavailable` are certain only when two agree (VISIONOS and ANDROID_VR are one, and so are ANDROID and ANDROID_REEL)',
     ),
   YOUTUBE_CLIENT_OVERRIDES: clientOverrides(YOUTUBE_CLIENTS)
     .optional()

@@ -24,9 +24,9 @@ describe('the metadata of a video', () => {
     });
   });
 
-  it('keeps the title and the thumbnail of the list, and the exact values of the video', () => {
+  it('keeps the thumbnail of the list, and has the title and the exact values of the video', () => {
     const listed = { ...unlistedVideo(ID), title: 'Of the list', thumbnailUrl: 'https://i.ytimg.com/list.jpg' };
-    const expected = { ...DETAILS, title: 'Of the list', thumbnailUrl: 'https://i.ytimg.com/list.jpg' };
+    const expected = { ...DETAILS, thumbnailUrl: 'https://i.ytimg.com/list.jpg' };
     expect(metadataOf({ ...listed, durationSeconds: 610, viewCount: 1_200 }, READ)).toMatchObject(expected);
   });
 

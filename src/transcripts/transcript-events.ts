@@ -74,7 +74,8 @@ export function entryError(failure: VideoFailure): EntryError {
 }
 
 /**
- * The video's own page is exact where the list rounds, so it takes precedence. The list's title and thumbnail stay.
+ * The video's own page is exact where the list rounds, and has the title in the video's language where lists translate it, so
+ * it takes precedence. The list's thumbnail stays.
  *
  * @param details of the video itself, if it was read
  */
@@ -86,7 +87,7 @@ export function metadataOf(
   const { description } = details;
   const durationSeconds = details.durationSeconds ?? upload.durationSeconds;
   return {
-    title: upload.title ?? details.title,
+    title: details.title ?? upload.title,
     url: upload.url,
     publishedAt: details.publishedAt ?? upload.publishedAt,
     publishedText: upload.publishedText,

@@ -33,6 +33,7 @@ const settings = z.strictObject({
     .boolean()
     .describe('whether player requests without visitor data issued for their client and address get a bot check'),
   listEndsAt: amount.nullable().describe('where every list ends, whatever its header states; null: at its end'),
+  countryOf: z.string().nullable().describe('the address in whose country the videos play that no other country plays'),
   budgets: budgets.nullable().describe('what each address may request; null: anything'),
 });
 export type Settings = z.output<typeof settings>;
@@ -73,6 +74,7 @@ const DEFAULTS: Settings = {
   fieldsIgnored: [],
   visitorDataRequired: false,
   listEndsAt: null,
+  countryOf: null,
   budgets: null,
 };
 

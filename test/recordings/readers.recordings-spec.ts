@@ -130,7 +130,7 @@ const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'player-android-reel-nonexistent': [reelReading, '"unavailable"'],
   'player-android-reel-paid': [reelReading, '"members-only"'],
   'player-android-reel-private': [reelReading, '"private"'],
-  'player-android-reel-restricted': [reelReading, '"unplayable"'],
+  'player-android-reel-restricted': [reelReading, '"country-restricted"'],
   'player-android-request-blocked': [playerReading, '"bot-check"'],
   'player-android-transcripts-disabled': [playerReading, '"no-captions"'],
   'player-visionos-audio-languages': [playerReading, '[19,0,"en","en"]'],

@@ -96,6 +96,26 @@ describe('captions that are refused through one egress', () => {
   });
 });
 
+describe('a video that is not available in the country of one egress', () => {
+  it('is what another one says, where it plays without captions, whichever is asked first', async () => {
+    await openThrough(null, null);
+    fakeYoutube.set({ countryOf: '127.0.0.3' });
+    for (let times = 0; times < 8; times += 1) expect(end(await read('hl-abroad'))).toBe('transcript_unavailable');
+    expect(adapter.logged.filter(({ event }) => event === 'youtube_block_opened')).toEqual([]);
+  });
+
+  it('is unavailable when it is in none of their countries, and certainly so', async () => {
+    await openThrough(null, null);
+    const outcome = await read('hl-abroad');
+    expect(outcome).toMatchObject({
+      failure: { code: 'video_unavailable', message: expect.stringMatching(/country/) },
+    });
+    expect(outcome).not.toHaveProperty('confirmed');
+    const players = ({ kind }: { kind: string }) => kind === 'player' || kind === 'reel';
+    expect(new Set(fakeYoutube.requests.list.filter(players).map(({ egress }) => egress)).size).toBe(2);
+  });
+});
+
 describe('a rotating gateway', () => {
   const [GOOD, BAD] = ['127.20.0.1', '127.20.0.2'];
   const NAMES = ['hl-island', 'hl-walk', 'hl-dinghy', 'hl-first', 'hl-keeper', 'hl-sharp'];

@@ -44,6 +44,8 @@ const TEXT: UpstreamResponse = {
 export interface StubbedPlatform {
   player?: (client: YoutubeClient, videoId: string) => unknown;
   text?: (client: YoutubeClient, videoId: string) => UpstreamResponse | undefined;
+  /** What its responses issue. */
+  visitorData?: string;
 }
 
 /** The reader, the controls and the experiment of videos over clients whose responses are given, and which requests were sent, in order. */
@@ -65,7 +67,7 @@ export function newReader(platform: StubbedPlatform = {}, settings: Partial<Envi
       if (response instanceof Failed) return Promise.resolve(response.response);
       const isEmpty = client === 'ANDROID_REEL' && Object.keys(response).length === 0;
       const body = client === 'ANDROID_REEL' && !isEmpty ? { playerResponse: response } : response;
-      return Promise.resolve(parsed(() => parse(body, { sent: null, offered: null })));
+      return Promise.resolve(parsed(() => parse(body, { sent: null, offered: platform.visitorData ?? null })));
     },
     fetchText: (_kind: string, client: YoutubeClient, url: URL, scope: RequestScope) => {
       sent(scope);

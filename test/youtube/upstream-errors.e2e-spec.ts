@@ -66,11 +66,11 @@ describe('retired client versions', () => {
   const retired = () => adapter.logged.filter(({ event }) => event === 'youtube_client_retired');
 
   it.each(RETIRED)('%s: the client comes last after three videos, and the next one is used', async (kind) => {
-    fakeYoutube.setFaults({ kind, match: { client: 'VISIONOS' } });
+    fakeYoutube.setFaults({ kind, match: { client: 'ANDROID' } });
     for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
     // A rejected request is sent once more without its mask, for the first video only.
-    expect(fakeYoutube.requests.count({ kind: 'player', client: 'VISIONOS' })).toBe(kind === 'retired' ? 4 : 3);
-    expect(retired()).toEqual([{ event: 'youtube_client_retired', client: 'VISIONOS' }]);
+    expect(fakeYoutube.requests.count({ kind: 'player', client: 'ANDROID' })).toBe(kind === 'retired' ? 4 : 3);
+    expect(retired()).toEqual([{ event: 'youtube_client_retired', client: 'ANDROID' }]);
   });
 
   it.each(RETIRED)('%s of all clients is never reported as an unavailable video', async (kind) => {
@@ -91,10 +91,10 @@ describe('retired client versions', () => {
   });
 
   it('an override of the version makes the client work again', async () => {
-    fakeYoutube.setFaults({ kind: 'retired', match: { clientVersion: '1.02' } });
-    await reopen({ YOUTUBE_CLIENT_OVERRIDES: { VISIONOS: { clientVersion: '1.04' } } });
+    fakeYoutube.setFaults({ kind: 'retired', match: { clientVersion: '21.26.364' } });
+    await reopen({ YOUTUBE_CLIENT_OVERRIDES: { ANDROID: { clientVersion: '21.99.1' } } });
     expect(end(await read())).toBe('ok');
-    expect(new Set(fakeYoutube.requests.list.map(({ client }) => client))).toEqual(new Set(['VISIONOS']));
+    expect(new Set(fakeYoutube.requests.list.map(({ client }) => client))).toEqual(new Set(['ANDROID']));
   });
 });
 
@@ -242,13 +242,13 @@ describe('visitor data', () => {
     const [asked] = fakeYoutube.requests.list.filter(({ kind }) => kind === 'visitor');
     expect(asked).toMatchObject({ visitorData: null });
     expect(Object.keys(asked?.headers ?? {})).not.toContain('x-goog-visitor-id');
-    expect(players().map(({ client }) => client)).toEqual(['VISIONOS']);
+    expect(players().map(({ client }) => client)).toEqual(['ANDROID']);
   });
 
   it('of a bot check is adopted, and the same client is asked once more', async () => {
     fakeYoutube.setFaults({ kind: 'bot-check-renewed' });
     expect(end(await read())).toBe('ok');
-    expect(players().map(({ client }) => client)).toEqual(['VISIONOS', 'VISIONOS']);
+    expect(players().map(({ client }) => client)).toEqual(['ANDROID', 'ANDROID']);
     fakeYoutube.requests.clear();
     expect(end(await readNamed('hl-dinghy'))).toBe('ok');
     expect(players()).toHaveLength(1);

@@ -18,7 +18,7 @@ export function player(incoming: Incoming, state: ServerState): FakeResponse {
   if (client === null || videoId === null) return invalidArgument();
   if (state.settings.visitorDataRequired && !state.visitors.isIssued(incoming))
     return jsonResponse(() => refusalResponse(botCheck(), incoming, state));
-  const found = state.catalogue.videoById(videoId);
+  const found = withinCountry(state.catalogue.videoById(videoId), incoming, state);
   const playability = playabilityOf(found?.video, client);
   const isReel = kind === 'reel';
   if (isReel && playability.status['status'] === 'ERROR') return jsonResponse(() => ({}));
@@ -34,7 +34,7 @@ export function player(incoming: Incoming, state: ServerState): FakeResponse {
   // Caption URLs, and with them the response, change every hour.
   const hour = Math.floor(Date.now() / 3_600_000);
   const revision = found ? state.catalogue.revision(found.channel.id) : '';
-  const key = `${kind}:${videoId}:${client}:${visitorData}:${hour}:${revision}`;
+  const key = `${kind}:${videoId}:${incoming.egress}:${client}:${visitorData}:${hour}:${revision}`;
   return jsonResponse(json, client === 'WEB' ? undefined : key);
 }
 
@@ -153,4 +153,14 @@ function streamingData(videoId: string, client: Client): JsonObject {
     mimeType: 'video/mp4; codecs="avc1.4d401f"',
   }));
   return { expiresInSeconds: '21540', adaptiveFormats };
+}
+
+/** The video as it is in the country of the caller's address. */
+function withinCountry<T extends { video: Video }>(
+  found: T | undefined,
+  { egress }: Incoming,
+  { settings }: ServerState,
+) {
+  if (found?.video.state !== 'country-blocked' || egress !== settings.countryOf) return found;
+  return { ...found, video: { ...found.video, state: 'ok' as const } };
 }

@@ -26,7 +26,8 @@ export class Attempt {
 
 /**
  * How an attempt ended for its egress; all but `answered` lead to another egress. `refused`: the platform refuses the address.
- * `unreached`: no response of the platform arrived. `busy`: it cannot serve the attempt before the deadline.
+ * `unreached`: no response of the platform arrived. `busy`: it cannot serve the attempt before the deadline. `restricted`: the
+ * video is not available in its country.
  */
-export const ATTEMPT_ENDS = ['answered', 'refused', 'unreached', 'busy'] as const;
+export const ATTEMPT_ENDS = ['answered', 'refused', 'unreached', 'busy', 'restricted'] as const;
 export type AttemptEnd = (typeof ATTEMPT_ENDS)[number];

@@ -45,9 +45,15 @@ describe('reading through the egresses', () => {
     expect(await attempts(['answered', 'answered'])).toEqual({ path: ['proxy-1'], result: 'answered by proxy-1' });
   });
 
-  it.each<AttemptEnd>(['refused', 'unreached'])('goes on through the next egress when one is %s', async (end) => {
-    expect(await attempts([end, 'answered'])).toEqual({ path: ['proxy-1', 'proxy-2'], result: 'answered by proxy-2' });
-  });
+  it.each<AttemptEnd>(['refused', 'unreached', 'restricted'])(
+    'goes on through the next egress when one is %s',
+    async (end) => {
+      expect(await attempts([end, 'answered'])).toEqual({
+        path: ['proxy-1', 'proxy-2'],
+        result: 'answered by proxy-2',
+      });
+    },
+  );
 
   it('skips an egress that was not reached by the next reading', async () => {
     const egresses = newPool(2, { experiment: newExperiment('unreached') });
@@ -64,6 +70,8 @@ describe('reading through the egresses', () => {
     [['unreached', 'refused'], 'refused by proxy-2'],
     [['refused', 'busy'], 'busy by proxy-2'],
     [['unreached', 'unreached'], 'unreached by proxy-1'],
+    [['restricted', 'unreached'], 'unreached by proxy-2'],
+    [['restricted', 'restricted'], 'restricted by proxy-2'],
   ])('reports of %j what another attempt can cure soonest: %s', async (ends, result) => {
     expect((await attempts(ends)).result).toBe(result);
   });
@@ -82,6 +90,18 @@ describe('reading through the egresses', () => {
     });
     expect(seen).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
     await gateway.close();
+  });
+
+  it('tries every country, up to eight, and reports none while an egress is refused that may be in another', async () => {
+    const restricted = (count: number) => Array.from({ length: count }, (): AttemptEnd => 'restricted');
+    expect((await attempts([...restricted(5), 'answered'])).result).toBe('answered by proxy-6');
+    expect((await attempts(restricted(9))).path).toHaveLength(8);
+    const egresses = newPool(2, { experiment: newExperiment('refused') });
+    await read(egresses, ({ egress }) => {
+      if (egress.name === 'proxy-2') egress.uses.video.line.pause('player', null);
+      return Promise.resolve({ result: null, end: egress.name === 'proxy-2' ? 'answered' : 'refused' });
+    });
+    expect(await attempts(['restricted', 'restricted'], egresses)).toEqual({ path: ['proxy-1'], result: null });
   });
 
   it('attempts nothing when every egress is paused', async () => {

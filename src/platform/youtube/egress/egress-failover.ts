@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { ReadingContext } from '../../video-platform.js';
 import { Attempt, type AttemptEnd, type UseName } from './attempt.js';
-import type { EgressPool } from './egress-pool.js';
+import { ATTEMPTS_MAX, type EgressPool } from './egress-pool.js';
 import type { RequestScope } from './request-pipeline.js';
 import { RetryBudget } from './retry.js';
 
@@ -22,13 +22,14 @@ interface Work<T> {
 }
 
 /** Of several attempts without a result, the one that is reported: what another attempt can cure soonest. */
-const REPORTED_FIRST: readonly AttemptEnd[] = ['busy', 'refused', 'unreached'];
+const REPORTED_FIRST: readonly AttemptEnd[] = ['busy', 'refused', 'unreached', 'restricted'];
 
 /**
- * Reads through one egress, and from the start through another when the first is refused, not reached or busy: visitor data,
- * player response and caption URL belong to the same egress.
+ * Reads through one egress, and from the start through another when the first is refused, not reached, busy or in a country
+ * where the video is not available: visitor data, player response and caption URL belong to the same egress.
  *
- * @returns the last result, preferring `busy` to `refused` and that to `unreached`; null when every egress is refused
+ * @returns the last result, preferring `busy` to `refused`, that to `unreached` and that to `restricted`; null when every egress
+ *   is refused, or every one that is not in a country without the video
  */
 export async function readThroughEgresses<T>(egresses: EgressPool, work: Work<T>): Promise<T | null> {
   const { use, subject, context, retries } = work;
@@ -36,10 +37,15 @@ export async function readThroughEgresses<T>(egresses: EgressPool, work: Work<T>
   setMaxListeners(0, context.signal);
   const tried: string[] = [];
   let best: AttemptResult<T> | null = null;
-  while (tried.length < egresses.attemptsMax) {
+  // One in a country without the video does not count: all are tried that may be in another, as far as that ends.
+  let elsewhere = 0;
+  while (tried.length - elsewhere < egresses.attemptsMax && tried.length < ATTEMPTS_MAX) {
     context.signal.throwIfAborted();
     const taken = egresses.take(use, tried, context);
-    if (!taken) break;
+    if (!taken) {
+      if (best?.end === 'restricted' && egresses.hasUntried(tried)) best = null;
+      break;
+    }
     const { egress, hasAlternative } = taken;
     const attempt = new Attempt(subject);
     const budget = typeof retries === 'number' ? new RetryBudget(retries) : retries;
@@ -48,7 +54,10 @@ export async function readThroughEgresses<T>(egresses: EgressPool, work: Work<T>
       const made = await work.attempt({ egress, attempt, context, budget, hasAlternative, attempts });
       egresses.recordEnd(egress, use, made.end);
       if (made.end === 'answered') return made.result;
-      if (best === null || rank(made) < rank(best)) best = made;
+      if (made.end === 'restricted') elsewhere += 1;
+      // Of several countries the last one, after which no other was left.
+      const isLast = made.end === 'restricted' && best?.end === 'restricted';
+      if (best === null || isLast || rank(made) < rank(best)) best = made;
       // The one that can serve first was chosen; the others are busy for longer.
       if (made.end === 'busy') break;
     } finally {

@@ -87,7 +87,7 @@ describe('the egress pool', () => {
   it('exports every end of every egress from the start, and counts them', async () => {
     const { record, named, valuesOf } = pool(2);
     const counted = () => valuesOf('ct_upstream_exit_findings_total');
-    expect(await counted()).toHaveLength(2 * 2 * 4);
+    expect(await counted()).toHaveLength(2 * 2 * 5);
     await record(named('proxy-1'), 'busy');
     expect((await counted()).filter(({ value }) => value > 0)).toEqual([
       { labels: { exit: 'proxy-1', use: 'video', finding: 'busy' }, value: 1 },

@@ -20,7 +20,7 @@ const REST_MS = 60_000;
 /** How many egresses one channel or video is attempted through. */
 const EGRESSES_PER_TASK_MAX = 3;
 /** How many sessions of a gateway: with 60 % of bad addresses, five would fail 8 % of the videos, and eight 2 %. */
-const SESSIONS_PER_TASK_MAX = 8;
+export const ATTEMPTS_MAX = 8;
 /** This many refused sessions in a row mean that nearly all addresses of a gateway are refused. */
 const SESSIONS_REFUSED_MAX = 100;
 
@@ -177,7 +177,7 @@ export class EgressPool implements EgressStates {
   }
 
   get attemptsMax(): number {
-    return this.members.some(({ isGateway }) => isGateway) ? SESSIONS_PER_TASK_MAX : EGRESSES_PER_TASK_MAX;
+    return this.members.some(({ isGateway }) => isGateway) ? ATTEMPTS_MAX : EGRESSES_PER_TASK_MAX;
   }
 
   /**
@@ -203,6 +203,11 @@ export class EgressPool implements EgressStates {
     if (!first) return null;
     this.turn = (this.members.indexOf(first) + 1) % this.members.length;
     return first.open(ready.some((member) => member !== first));
+  }
+
+  /** Whether a proxy was not tried, or a gateway has further addresses. */
+  hasUntried(tried: readonly string[]): boolean {
+    return this.members.some(({ name, isGateway }) => isGateway || !tried.includes(name));
   }
 
   /** Seconds until the first of the refused egresses may serve again; null while one is not refused. */

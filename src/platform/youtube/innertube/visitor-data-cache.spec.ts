@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { newPool, nextEgress } from '../../../../test/youtube/egresses.js';
-import { VisitorDataCache } from './visitor-data-cache.js';
+import { countryOf, VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
 
 const NEVER = new AbortController().signal;
 
@@ -100,5 +100,20 @@ describe('VisitorDataCache', () => {
     await expect(abandoned).rejects.toThrow('left');
     issue('issued');
     await expect(stays).resolves.toBe('issued');
+  });
+});
+
+describe('the country of an address', () => {
+  const data = (...bytes: (number | string)[]) =>
+    Buffer.concat(bytes.map((part) => Buffer.from(typeof part === 'string' ? part : [part]))).toString('base64url');
+  const german = data(10, 11, 'abcdefghijk', 40, 1, 50, 10, 10, 2, 'DE', 18, 4, 18, 0, 32, 68);
+
+  it.each<[string, VisitorExchange, string | null]>([
+    ['the data that was issued', { sent: null, offered: german }, 'DE'],
+    ['the data that was sent', { sent: encodeURIComponent(`${german}==`), offered: null }, 'DE'],
+    ['neither', { sent: null, offered: null }, null],
+    ['data without one', { sent: null, offered: data(10, 11, 'abcdefghijk', 40, 1) }, null],
+  ])('is read from %s', (_, exchange, country) => {
+    expect(countryOf(exchange)).toBe(country);
   });
 });

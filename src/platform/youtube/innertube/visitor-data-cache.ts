@@ -16,6 +16,19 @@ export interface VisitorExchange {
   offered: string | null;
 }
 
+/** The country of the address to which the visitor data of an exchange was issued, as ISO 3166; null when it does not say. */
+export function countryOf({ offered, sent }: VisitorExchange): string | null {
+  return countryIn(offered ?? '') ?? countryIn(sent ?? '');
+}
+
+/** Visitor data is a protocol buffer whose field 6 begins with the country (recorded): `2`, a length, LF, 2, `FR`. */
+function countryIn(visitorData: string): string | null {
+  const bytes = Buffer.from(visitorData.replaceAll(/%3D/gi, ''), 'base64url');
+  const start = bytes.findIndex((byte, at) => byte === 0x32 && bytes[at + 2] === 0x0a && bytes[at + 3] === 2);
+  const country = bytes.toString('latin1', start + 4, start + 6);
+  return start >= 0 && /^[A-Z]{2}$/.test(country) ? country : null;
+}
+
 interface VisitorData {
   /** Null when none was issued. */
   readonly value: string | null;

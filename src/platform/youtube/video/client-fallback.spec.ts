@@ -5,13 +5,16 @@ import {
   concludeFailure,
   doubtingApps,
   findingOf,
+  findingOfProblem,
   type FindingKind,
+  type FoundSoFar,
   isDoubt,
   isOfEgress,
   isRefusal,
   nextClient,
+  nextStep,
   otherApps,
-  stepAfter,
+  type Step,
   unavailableAccordingTo,
   type VideoFinding,
 } from './client-fallback.js';
@@ -54,6 +57,7 @@ describe('whom a finding concerns', () => {
     [{ kind: 'foreign-page' }, 'unreached', 'unreached'],
     [{ kind: 'http-error', status: 502, media: 'html' }, 'unreached', 'unreached'],
     [{ kind: 'http-error', status: 500, media: 'json' }, 'failure', 'failure'],
+    [{ kind: 'http-error', status: 400, media: 'json' }, 'client-retired', 'failure'],
     [{ kind: 'unreadable', expected: 'whole JSON' }, 'failure', 'failure'],
     [{ kind: 'unparsable' }, 'failure', 'failure'],
   ])('%j is %s for a player and %s for a text', (response, ofPlayer, ofText) => {
@@ -68,24 +72,84 @@ describe('whom a finding concerns', () => {
   });
 });
 
-describe('stepAfter', () => {
-  it.each(['no-captions', 'unavailable', 'age-restricted'] as const)(
+describe('the finding of a player response', () => {
+  it.each(['no-captions', 'unavailable', 'age-restricted', 'country-restricted'] as const)(
     '%s does not undo that another client has listed tracks',
-    (kind) => {
-      expect(stepAfter(kind, true).code).toBeUndefined();
-      const { finding = 'refused' } = stepAfter(kind, true);
+    (problem) => {
+      const kind = findingOfProblem(problem, true);
       for (const seen of ['token-required', 'timeout', 'failure', 'unreached'] as const)
-        expect(concludeFailure(findings(seen, finding))).toBe(concludeFailure(findings(seen)));
+        expect(concludeFailure(findings(seen, kind))).toBe(concludeFailure(findings(seen)));
     },
   );
 
   it.each(['bot-check', 'session-refused', 'other-video', 'unknown-status', 'unplayable', 'unavailable'] as const)(
     '%s is a doubt and never final',
-    (kind) => {
-      const { finding = 'failure' } = stepAfter(kind, false);
-      expect(isDoubt(finding)).toBe(true);
+    (problem) => {
+      expect(isDoubt(findingOfProblem(problem, false))).toBe(true);
     },
   );
+});
+
+describe('the next step', () => {
+  const NOTHING: FoundSoFar = {
+    ...{ findings: [], remaining: APPS, sawTracks: false, webSkipped: false },
+    ...{ doubt: 'none', isAlone: true, hasAlternative: false, session: null },
+  };
+  const DOUBTED = { doubt: 'new' } as const;
+  const ask = (client: YoutubeClient): Step => ({ do: 'ask', client });
+  const confirm = (kind: FindingKind, ...witnesses: YoutubeClient[]): Step => ({ do: 'confirm', kind, witnesses });
+  const END: Step = { do: 'end' };
+  const EXAMINE: Step = { do: 'examine' };
+  const twice = all('refused', 'VISIONOS', 'ANDROID');
+  const silent = all('no-captions', 'ANDROID', 'IOS');
+
+  it.each<[string, Partial<FoundSoFar>, Step]>([
+    ['nothing', {}, ask('VISIONOS')],
+    ['a refused address', { findings: all('address-refused', 'VISIONOS') }, END],
+    ['a busy egress', { findings: all('busy', 'VISIONOS') }, END],
+    ['no response, with another egress', { findings: all('unreached', 'VISIONOS'), hasAlternative: true }, END],
+    ['no response', { findings: all('unreached', 'VISIONOS'), remaining: ['IOS'] }, ask('IOS')],
+    ['a fact', { findings: all('private', 'VISIONOS') }, confirm('private', 'VISIONOS')],
+    ['a country', { findings: all('country-restricted', 'IOS') }, confirm('country-restricted', 'IOS')],
+    [
+      'no captions of one app',
+      { findings: all('no-captions', 'ANDROID'), remaining: ['ANDROID_REEL', 'IOS'] },
+      ask('IOS'),
+    ],
+    ['no captions of the only app', { findings: all('no-captions', 'ANDROID'), remaining: ['ANDROID_REEL'] }, END],
+    ['no captions of two apps', { findings: silent }, confirm('no-captions', 'ANDROID', 'IOS')],
+    ['no captions of two apps, with WEB', { findings: silent, remaining: ['VISIONOS', 'WEB'] }, ask('WEB')],
+    ['no captions of two apps, without the token of WEB', { findings: silent, remaining: [], webSkipped: true }, END],
+    ['no captions of WEB', { findings: all('no-captions', 'WEB') }, confirm('no-captions', 'WEB')],
+    ['one refusal', { ...DOUBTED, findings: all('refused', 'VISIONOS'), remaining: ['ANDROID_VR', 'IOS'] }, ask('IOS')],
+    ['one refusal beside another video', { ...DOUBTED, findings: all('refused', 'VISIONOS'), isAlone: false }, EXAMINE],
+    ['two refusals', { ...DOUBTED, findings: twice }, EXAMINE],
+    ['two refusals of which nothing was found out', { doubt: 'undecided', findings: twice }, END],
+    ['two refusals of the video itself', { doubt: 'settled', findings: twice }, ask('IOS')],
+    ['two refusals through a session', { ...DOUBTED, findings: twice, session: 2 }, END],
+    ['two refusals through the third session', { ...DOUBTED, findings: twice, session: 3 }, EXAMINE],
+    ['one "unavailable"', { ...DOUBTED, findings: all('unavailable', 'VISIONOS') }, ask('ANDROID_REEL')],
+    [
+      '"unavailable" of two apps',
+      { ...DOUBTED, findings: all('unavailable', 'VISIONOS', 'ANDROID_REEL') },
+      confirm('unavailable', 'ANDROID_REEL'),
+    ],
+    [
+      '"unavailable" of two apps after tracks',
+      { ...DOUBTED, findings: all('unavailable', 'VISIONOS', 'ANDROID_REEL'), sawTracks: true, remaining: ['IOS'] },
+      ask('IOS'),
+    ],
+    [
+      '"unavailable" of two apps while no control can be asked',
+      { doubt: 'undecided', findings: all('unavailable', 'VISIONOS', 'ANDROID_REEL'), remaining: [] },
+      END,
+    ],
+    ['all clients', { findings: all('failure', ...APPS), remaining: [] }, END],
+  ])('after %s', (_, found, step) => {
+    const asked = new Set(found.findings?.map(({ client }) => client));
+    const remaining = APPS.filter((client) => !asked.has(client));
+    expect(nextStep({ ...NOTHING, remaining, ...found })).toEqual(step);
+  });
 });
 
 describe('concludeFailure', () => {
@@ -132,7 +196,8 @@ describe('the next client', () => {
     ],
     ['is ANDROID when there is no reel', ['IOS', 'ANDROID'], all('unavailable', 'VISIONOS'), 'ANDROID'],
     ['is WEB after "no captions"', ['IOS', 'WEB'], all('no-captions', 'ANDROID'), 'WEB'],
-    ['is none after "no captions" without WEB', ['IOS'], all('no-captions', 'ANDROID'), undefined],
+    ['is another app after "no captions" without WEB', ['ANDROID_REEL', 'IOS'], all('no-captions', 'ANDROID'), 'IOS'],
+    ['is none after "no captions" of the only app', ['ANDROID_REEL'], all('no-captions', 'ANDROID'), undefined],
     ['is none when all were asked', [], all('failure', 'IOS'), undefined],
   ])('%s', (_, remaining, found, client) => {
     expect(nextClient(remaining, found)).toBe(client);

@@ -5,9 +5,9 @@ import type { PlayerProblem } from './player-response.js';
 
 /**
  * Whom a finding concerns. `doubt`: the video, the client or the address, which an examination finds out. `egress`: no response
- * of the platform arrived.
+ * of the platform arrived. `fact`: the video, in words or fields of their own. `video`: the video, if another app agrees.
  */
-type Concern = 'address' | 'doubt' | 'egress' | 'client' | 'video' | 'nobody';
+type Concern = 'address' | 'doubt' | 'egress' | 'client' | 'fact' | 'video' | 'nobody';
 
 /**
  * What was found out with one client that returned no text although another may, with the failure code when none did: the most
@@ -23,7 +23,7 @@ const FINDINGS = {
   /** The text of the selected track was refused or empty although its URL requires no token. */
   'text-refused': { code: 'upstream_blocked', about: 'doubt' },
   /** The URL of the selected track requires a PO token, so it was not requested; or WEB was refused despite its token. */
-  'token-required': { code: 'upstream_blocked', about: 'video' },
+  'token-required': { code: 'upstream_blocked', about: 'nobody' },
   /** Not sent: the pace or the load cannot serve it before the deadline. */
   busy: { code: 'upstream_busy', about: 'nobody' },
   timeout: { code: 'upstream_timeout', about: 'egress' },
@@ -34,7 +34,17 @@ const FINDINGS = {
   'unknown-status': { code: 'upstream_failure', about: 'doubt' },
   /** The platform no longer serves the client's version. Unavailable according to the others is not certain. */
   'client-retired': { code: 'upstream_failure', about: 'client' },
-  /** Playable without captions on an app, while WEB may list more. */
+  private: { code: 'video_private', about: 'fact' },
+  'members-only': { code: 'video_members_only', about: 'fact' },
+  'age-restricted': { code: 'video_age_restricted', about: 'fact' },
+  live: { code: 'video_live', about: 'fact' },
+  upcoming: { code: 'video_not_live_yet', about: 'fact' },
+  /** A fact for the country of the egress: another one may be in another country. */
+  'country-restricted': { code: 'video_unavailable', about: 'fact' },
+  'other-languages': { code: 'language_unavailable', about: 'fact' },
+  /** The selected tracks have no words. */
+  'empty-captions': { code: 'transcript_unavailable', about: 'fact' },
+  /** Playable without captions: one client can stop listing those of every video, and only WEB lists all. */
   'no-captions': { code: 'transcript_unavailable', about: 'video' },
   unplayable: { code: 'video_unavailable', about: 'doubt' },
   unavailable: { code: 'video_unavailable', about: 'doubt' },
@@ -48,41 +58,82 @@ export interface VideoFinding {
   kind: FindingKind;
 }
 
-/** `code`: final, a fact about the video that every client reports. `finding`: the next client is tried. */
-type NextStep = { code: VideoFailureCode; finding?: never } | { finding: FindingKind; code?: never };
+/** What an attempt at a video has found so far. */
+export interface FoundSoFar {
+  readonly findings: readonly VideoFinding[];
+  /** The clients that were not asked yet, in their order. */
+  readonly remaining: readonly YoutubeClient[];
+  /** A client listed tracks in the requested languages, which proves that the video has captions. */
+  readonly sawTracks: boolean;
+  /** WEB, which lists more captions than the apps, could not be asked. */
+  readonly webSkipped: boolean;
+  /** What is known of the doubts: `new` until they are examined, `undecided` when a control could not be asked. */
+  readonly doubt: 'none' | 'new' | 'undecided' | 'settled';
+  /** Whether this is the only video that is doubted at its egress. */
+  readonly isAlone: boolean;
+  /** Whether another egress can be tried. */
+  readonly hasAlternative: boolean;
+  /** The number of the attempt through a session of a gateway; null for another egress. */
+  readonly session: number | null;
+}
+
+export type Step =
+  | { do: 'ask'; client: YoutubeClient }
+  /** Find out whether the address is served: then what was found is about the video. */
+  | { do: 'examine' }
+  /** Find out whether a client is served that states what would be final, one of the witnesses. */
+  | { do: 'confirm'; kind: FindingKind; witnesses: readonly YoutubeClient[] }
+  | { do: 'end' };
+
+/** The sessions of a gateway judge a video one by one; after so many, the control is asked too. */
+const SESSIONS_BEFORE_CONTROL = 3;
+
+/** The next step of an attempt at a video whose text has not arrived: the first rule that applies. */
+export function nextStep(found: FoundSoFar): Step {
+  const { findings, remaining, doubt } = found;
+  const has = (kind: FindingKind) => findings.some((finding) => finding.kind === kind);
+  // Further clients would end alike, or another egress is better.
+  if (has('address-refused') || has('busy')) return { do: 'end' };
+  if (found.hasAlternative && findings.some(({ kind }) => isOfEgress(kind))) return { do: 'end' };
+
+  const fact = findings.find(({ kind }) => FINDINGS[kind].about === 'fact');
+  if (fact?.client) return { do: 'confirm', kind: fact.kind, witnesses: [fact.client] };
+  const silent = silentClients(findings);
+  // Apps are not shown manual tracks with styling, so WEB has the last word where it can be asked.
+  const isWebOpen = found.webSkipped || remaining.includes('WEB');
+  if (silent.includes('WEB') || (!isWebOpen && appsOf(silent).size >= 2))
+    return { do: 'confirm', kind: 'no-captions', witnesses: silent };
+
+  const isRefusedTwice = isRefused(found) && doubtingApps(findings) >= 2;
+  const isUrgent =
+    found.session === null
+      ? isRefusedTwice || !found.isAlone
+      : isRefusedTwice && found.session >= SESSIONS_BEFORE_CONTROL;
+  if (doubt === 'new' && isUrgent) return { do: 'examine' };
+  // A client that listed tracks proves that the video is available.
+  const witness = found.sawTracks || doubt === 'undecided' ? null : unavailableAccordingTo(findings, remaining);
+  if (witness) return { do: 'confirm', kind: 'unavailable', witnesses: [witness] };
+
+  const client = isRefusedTwice ? undefined : nextClient(remaining, findings);
+  return client === undefined ? { do: 'end' } : { do: 'ask', client };
+}
+
+/** Whether a client was refused, and it is not known to be the video's fault. */
+export function isRefused({ doubt, findings }: Pick<FoundSoFar, 'doubt' | 'findings'>): boolean {
+  return doubt !== 'settled' && findings.some(({ kind }) => isDoubt(kind) && !isUnavailability(kind));
+}
 
 /**
- * What a player response leads to. Unplayable and unavailable move on because one client alone is not reliable: headsets
- * report them for videos made for kids (recorded), retired versions for any video, and a refused address too. The facts that
- * stop have a field or a wording of their own, which is the same on each of the recorded clients.
- */
-const NEXT_STEPS: Readonly<Record<PlayerProblem, NextStep>> = {
-  'no-captions': { code: 'transcript_unavailable' },
-  private: { code: 'video_private' },
-  'members-only': { code: 'video_members_only' },
-  'age-restricted': { code: 'video_age_restricted' },
-  live: { code: 'video_live' },
-  upcoming: { code: 'video_not_live_yet' },
-  'bot-check': { finding: 'refused' },
-  'session-refused': { finding: 'refused' },
-  'other-video': { finding: 'refused' },
-  'network-restricted': { finding: 'network-restricted' },
-  'client-retired': { finding: 'client-retired' },
-  unplayable: { finding: 'unplayable' },
-  unavailable: { finding: 'unavailable' },
-  'unknown-status': { finding: 'unknown-status' },
-};
-
-/**
- * The next step after a player response. Every client lists captions, so a playable video without any has none, also when an
- * earlier client was refused. But a client that listed tracks proves that the video has captions, whether or not their text
+ * The finding of a player response. A client that listed tracks proves that the video has captions, whether or not their text
  * was served: a later one that reports otherwise is wrong about the video.
  *
  * @param sawTracks whether an earlier client listed the requested tracks
  */
-export function stepAfter(problem: PlayerProblem, sawTracks: boolean): NextStep {
-  const step = NEXT_STEPS[problem];
-  return step.code !== undefined && sawTracks ? { finding: 'unplayable' } : step;
+export function findingOfProblem(problem: PlayerProblem, sawTracks: boolean): FindingKind {
+  const isRefusal = problem === 'bot-check' || problem === 'session-refused' || problem === 'other-video';
+  const kind = isRefusal ? 'refused' : problem;
+  const { about } = FINDINGS[kind];
+  return sawTracks && (about === 'fact' || about === 'video') ? 'unplayable' : kind;
 }
 
 /**
@@ -97,6 +148,10 @@ const APPS: Readonly<Record<YoutubeClient, 'headset' | 'android' | 'ios' | 'web'
   IOS: 'ios',
   WEB: 'web',
 };
+
+function appsOf(clients: readonly YoutubeClient[]): ReadonlySet<string> {
+  return new Set(clients.map((client) => APPS[client]));
+}
 
 /** Whether a finding says that the video is unavailable. */
 export function isUnavailability(kind: FindingKind): boolean {
@@ -118,9 +173,14 @@ export function isRefusal(kind: FindingKind): boolean {
   return FINDINGS[kind].code === 'upstream_blocked';
 }
 
+/** The failure code of a finding. */
+export function codeOf(kind: FindingKind): VideoFailureCode {
+  return FINDINGS[kind].code;
+}
+
 /** How many apps doubt the video, or the caller. */
 export function doubtingApps(findings: readonly VideoFinding[]): number {
-  return new Set(doubtingClients(findings).map((client) => APPS[client])).size;
+  return appsOf(doubtingClients(findings)).size;
 }
 
 /** One client of each other app than the given client's: of an app the first that is not doubted, those that are not doubted first. */
@@ -139,23 +199,30 @@ function doubtingClients(findings: readonly VideoFinding[]): YoutubeClient[] {
   return findings.flatMap(({ client, kind }) => (client !== null && isDoubt(kind) ? [client] : []));
 }
 
+/** The clients that play the video without captions. */
+function silentClients(findings: readonly VideoFinding[]): YoutubeClient[] {
+  return findings.flatMap(({ client, kind }) => (client !== null && kind === 'no-captions' ? [client] : []));
+}
+
 /** The clients that play videos made for kids, about which the word of a headset counts for nothing, the surest first. */
 const KIDS_CLIENTS: readonly YoutubeClient[] = ['ANDROID_REEL', 'ANDROID'];
 
 /**
- * The next of the remaining clients. After a word that the video is unavailable, one that plays videos made for kids comes
- * first; after a refusal, another app.
+ * The next of the remaining clients. After one that plays the video without captions comes WEB, or another app; after a word that
+ * the video is unavailable, one that plays videos made for kids; after a refusal, another app.
  */
 export function nextClient(
   remaining: readonly YoutubeClient[],
   findings: readonly VideoFinding[],
 ): YoutubeClient | undefined {
-  if (findings.some(({ kind }) => kind === 'no-captions')) return remaining.find((client) => client === 'WEB');
+  const silent = appsOf(silentClients(findings));
+  if (silent.size > 0)
+    return remaining.find((client) => client === 'WEB') ?? remaining.find((client) => !silent.has(APPS[client]));
   if (findings.some(({ kind }) => isUnavailability(kind))) {
     const kids = KIDS_CLIENTS.find((client) => remaining.includes(client));
     if (kids) return kids;
   }
-  const apps = new Set(doubtingClients(findings).map((client) => APPS[client]));
+  const apps = appsOf(doubtingClients(findings));
   return remaining.find((client) => !apps.has(APPS[client])) ?? remaining[0];
 }
 
@@ -170,8 +237,7 @@ export function unavailableAccordingTo(
   remaining: readonly YoutubeClient[],
 ): YoutubeClient | null {
   const reports = findings.flatMap(({ client, kind }) => (client !== null && isUnavailability(kind) ? [client] : []));
-  const apps = new Set(reports.map((client) => APPS[client]));
-  if (apps.size < 2 || findings.some(({ kind }) => isRefusal(kind))) return null;
+  if (appsOf(reports).size < 2 || findings.some(({ kind }) => isRefusal(kind))) return null;
   const surest = KIDS_CLIENTS.find((client) => reports.includes(client) || remaining.includes(client));
   if (surest) return reports.includes(surest) ? surest : null;
   return reports.find((client) => APPS[client] !== 'headset') ?? null;
@@ -179,6 +245,9 @@ export function unavailableAccordingTo(
 
 /** The finding of a request for a player response or a text that has no readable response. */
 export function findingOf(response: FailedResponse | { kind: 'unparsable' }, what: 'player' | 'text'): FindingKind {
+  // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
+  if (what === 'player' && response.kind === 'http-error' && response.status === 400 && response.media === 'json')
+    return 'client-retired';
   if (response.kind === 'busy' || response.kind === 'timeout') return response.kind;
   if (response.kind === 'blocked') {
     if (isHardRefusal(response) || response.reason === 'exit-shut') return 'address-refused';

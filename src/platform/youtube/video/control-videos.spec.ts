@@ -16,7 +16,9 @@ const FORBIDDEN = { kind: 'blocked', reason: 'forbidden', retryAfterSeconds: 60 
 
 /** The control through one egress of a platform that answers so. */
 function newControlOf(platform: StubbedPlatform = {}) {
-  const { controls, experiment, order, asked } = newReader(platform);
+  const { controls, experiment, order, asked } = newReader(platform, {
+    YOUTUBE_CLIENTS: ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'],
+  });
   const egress = nextEgress();
   const probe = (kind: 'player' | 'captions' | null = 'player') => experiment.probe(egress, kind);
   const settle = (client: YoutubeClient | null, sinceMs = performance.now()) => {

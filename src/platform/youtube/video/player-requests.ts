@@ -1,7 +1,7 @@
 import type { YoutubeClient } from '../../../config/environment.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import type { InnertubeClient, ParsedResponse } from '../innertube/innertube-client.js';
-import type { VisitorExchange } from '../innertube/visitor-data-cache.js';
+import { countryOf, type VisitorExchange } from '../innertube/visitor-data-cache.js';
 import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/field-masks.js';
 import type { WebProof } from '../po-token/web-proofs.js';
 import { type PlayerReading, readPlayer, readPublishDate, readReel } from './player-response.js';
@@ -48,7 +48,11 @@ export async function requestPlayer(
   const { path, fields, payload, read } = client === 'ANDROID_REEL' ? REEL : PLAYER;
   const query = { kind: 'player', client, path, payload: payload(videoId, proof), fields } as const;
   const send = async () => {
-    const parse = (response: unknown, visitor: VisitorExchange) => ({ reading: read(response, videoId), visitor });
+    const parse = (response: unknown, visitor: VisitorExchange) => {
+      const reading = read(response, videoId);
+      const isOfCountry = reading.kind === 'country-restricted';
+      return { reading: isOfCountry ? { ...reading, country: countryOf(visitor) } : reading, visitor };
+    };
     const answer = await innertube.query(query, parse, scope);
     if (answer.kind === 'parsed') onReading(answer.value.reading);
     return answer;

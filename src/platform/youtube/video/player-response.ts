@@ -28,15 +28,16 @@ export type PlayerProblem =
   | 'other-video'
   | 'age-restricted'
   | 'private'
+  /** Not for the country of the caller's address. */
+  | 'country-restricted'
   | 'members-only'
   | 'unavailable'
   /** Running now, or still processed after its upload or its end, so that its captions are not there yet. */
   | 'live'
   | 'upcoming'
   /**
-   * Not playable on this client, but possibly on another. Includes videos that require Premium or a purchase or are blocked
-   * in this country: no field distinguishes these, and none of them is a channel membership. When no client plays the
-   * video, it is unavailable.
+   * Not playable on this client, but possibly on another. Includes videos that require Premium or a purchase: no field
+   * distinguishes these, and none of them is a channel membership. When no client plays the video, it is unavailable.
    */
   | 'unplayable'
   | 'unknown-status';
@@ -44,8 +45,8 @@ export type PlayerProblem =
 export type PlayerReading =
   /** `tracks` is never empty; `details.captionTracks` lists the same. */
   | { kind: 'tracks'; details: VideoDetails; tracks: PlayerTrack[]; defaults: TrackDefaults }
-  /** `reason`: every text that the platform gave, a line each. */
-  | { kind: PlayerProblem; details: VideoDetails; status: string; reason: string };
+  /** `reason`: every text that the platform gave, a line each. `country`: of the caller's address, where the exchange names it. */
+  | { kind: PlayerProblem; details: VideoDetails; status: string; reason: string; country?: string | null };
 
 /**
  * Reads a response of `/youtubei/v1/player`.
@@ -191,6 +192,8 @@ const AGE = /inappropriate for some users|(?:confirm|verify) your age|age.restri
 // "This video is available to this channel's members on level: …" (seen), "Join this channel to get access to
 // members-only content …". Music Premium members are not members of a channel.
 const MEMBERS = /channel's members|members.only|join this channel/;
+// "The uploader has not made this video available in your country", "… who has blocked it in your country on copyright grounds".
+const COUNTRY = /\b(?:your|this) (?:country|region|location)\b/;
 const ANNOUNCED = /\b(?:live event|live stream|premiere) will begin|\bpremieres in\b|\bwill begin (?:in|shortly)/;
 // "We're processing this video. Check back later.", "This live event has ended.": the platform gives it its captions later.
 const PROCESSED =
@@ -211,6 +214,7 @@ function readPlayabilityProblem(status: string, words: string, playability: unkn
   if (MEMBERS.test(words)) return 'members-only';
   if (AGE.test(words)) return 'age-restricted';
   if (NETWORK.test(words)) return 'network-restricted';
+  if (COUNTRY.test(words)) return 'country-restricted';
   if (REMOVED.test(words)) return 'unavailable';
   if (isJustEnded(video) || PROCESSED.test(words)) return 'live';
   if (status === 'LIVE_STREAM_OFFLINE') return at(video, 'isLive') === true ? 'live' : 'upcoming';

@@ -36,7 +36,7 @@ const about =
 
 /** Reads videos through one egress of a platform that answers so. */
 function reading(platform: StubbedPlatform, settings: Partial<Environment> = {}, egress = nextEgress()) {
-  const given = newReader(platform, settings);
+  const given = newReader(platform, { YOUTUBE_CLIENTS: [...CLIENTS], ...settings });
   const attempt = async (videoId = VIDEO, languages: readonly string[] = [], scope: Partial<RequestScope> = {}) => {
     given.asked.length = 0;
     return given.reader.read(videoId, languages, { ...newScope({}, egress, videoId), ...scope });
@@ -288,22 +288,65 @@ describe('a fact about a video', () => {
     videoDetails: { videoId: VIDEO, isPrivate: true },
   };
 
-  it.each<[string, unknown, string]>([
-    ['no captions', WITHOUT_CAPTIONS, 'transcript_unavailable'],
-    ['private', PRIVATE, 'video_private'],
+  it.each<[string, unknown, string, readonly YoutubeClient[]]>([
+    ['no captions of two apps', WITHOUT_CAPTIONS, 'transcript_unavailable', ['VISIONOS', 'ANDROID']],
+    ['private', PRIVATE, 'video_private', ['VISIONOS']],
   ])(
     '(%s) is final from a client that was served within the last minute, or whose control is',
-    async (_, answer, code) => {
+    async (_, answer, code, clients) => {
       const { read, asked, egress, order } = reading({ player: about(answer) });
+      const requests = clients.map((client) => `${client} ${VIDEO}`);
       const first = await read();
       expect(first).toMatchObject({ failure: { code } });
       expect(first).not.toHaveProperty('confirmed');
-      expect(asked).toEqual([`VISIONOS ${VIDEO}`, `VISIONOS ${FIRST}`]);
+      expect(asked).toEqual([...requests, `VISIONOS ${FIRST}`]);
       expect(order.isServed(egress, 'VISIONOS', 60_000)).toBe(true);
       expect(await read()).toMatchObject({ failure: { code } });
-      expect(asked).toEqual([`VISIONOS ${VIDEO}`]);
+      expect(asked).toEqual(requests);
     },
   );
+
+  it('(no captions) is none from one app, also within a minute after it was served: another one lists them', async () => {
+    const { read, asked, platform } = reading({});
+    expect(await read(OTHER)).toMatchObject({ ok: true });
+    platform.player = (client, videoId) =>
+      client === 'VISIONOS' || client === 'ANDROID_VR'
+        ? { ...WITHOUT_CAPTIONS, videoDetails: { videoId, lengthSeconds: '60' } }
+        : undefined;
+    for (const videoId of ['ccccccccccc', 'ddddddddddd']) {
+      expect(await read(videoId)).toMatchObject({ ok: true });
+      expect(asked).toEqual([`VISIONOS ${videoId}`, `ANDROID ${videoId}`]);
+    }
+    // After two of them the client comes last.
+    expect(await read('eeeeeeeeeee')).toMatchObject({ ok: true });
+    expect(asked).toEqual(['ANDROID eeeeeeeeeee']);
+  });
+
+  it('(no captions) is not certain when no other app can be asked', async () => {
+    const { read } = reading({ player: about(WITHOUT_CAPTIONS) }, { YOUTUBE_CLIENTS: ['VISIONOS', 'ANDROID_VR'] });
+    expect(await read()).toMatchObject({ failure: { code: 'transcript_unavailable' }, confirmed: false });
+  });
+
+  it('(a country) is that of the egress: another one is tried, and the message names it', async () => {
+    const restricted = {
+      playabilityStatus: {
+        status: 'UNPLAYABLE',
+        reason: 'The uploader has not made this video available in your country',
+      },
+      videoDetails: { videoId: VIDEO },
+    };
+    const { attempt, asked, reader } = reading({
+      player: about(restricted),
+      visitorData: 'CgtXYzEyMzQ1Njc4OSi4yIjKBjIKCgJGUhIEEgAgDA%3D%3D',
+    });
+    const { result, end } = await attempt();
+    const message = 'This video is not available in the country from which this service reads YouTube (FR).';
+    expect([result, end]).toMatchObject([{ failure: { code: 'video_unavailable', message } }, 'restricted']);
+    expect(result).not.toHaveProperty('confirmed');
+    expect(asked).toEqual([`VISIONOS ${VIDEO}`, `VISIONOS ${FIRST}`]);
+    expect(await attempt(VIDEO, [], { hasAlternative: true })).toMatchObject({ result: { confirmed: false } });
+    expect(reader.remembered(VIDEO, [])).toBeUndefined();
+  });
 
   it('is none from a client that is refused', async () => {
     const { read, asked } = reading({
@@ -325,7 +368,7 @@ describe('a fact about a video', () => {
   it('is not certain for "no captions" of an app while WEB, which may list more, has no token', async () => {
     const { read, asked } = reading({ player: about(WITHOUT_CAPTIONS) }, { PO_TOKEN_URL: 'http://127.0.0.1:4416' });
     expect(await read()).toMatchObject({ failure: { code: 'transcript_unavailable' }, confirmed: false });
-    expect(asked).toEqual([`VISIONOS ${VIDEO}`]);
+    expect(asked).toEqual([`VISIONOS ${VIDEO}`, `ANDROID ${VIDEO}`, `IOS ${VIDEO}`]);
   });
 });
 

@@ -6,7 +6,6 @@ import {
   type Segment,
   VIDEO_FAILURES,
   type VideoDetails,
-  type VideoFailureCode,
   type VideoOutcome,
 } from '../../../domain/transcript.js';
 import { fetchCaption } from '../captions/caption-fetch.js';
@@ -21,17 +20,19 @@ import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-cli
 import { WebProofs } from '../po-token/web-proofs.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import {
+  codeOf,
   concludeFailure,
-  doubtingApps,
   findingOf,
+  findingOfProblem,
   type FindingKind,
+  type FoundSoFar,
   isDoubt,
   isOfEgress,
   isRefusal,
+  isRefused,
   isUnavailability,
-  nextClient,
-  stepAfter,
-  unavailableAccordingTo,
+  nextStep,
+  type Step,
   type VideoFinding,
 } from './client-fallback.js';
 import { type ClientResult, ClientOrder } from './client-order.js';
@@ -47,23 +48,24 @@ const ALL_CLIENTS_RETIRED =
 const TRUSTED_MS = 60_000;
 /** The word of the clients that play videos made for kids, which are rarely the first, for so long. */
 const TRUSTED_VERSION_MS = 3_600_000;
-/** The sessions of a gateway judge a video one by one; after so many, the control is asked too. */
-const SESSIONS_BEFORE_CONTROL = 3;
 
 const REFUSED_MS = 600_000;
-const REFUSED_MAX = 10_000;
+/** With their details, of which a description can have 10,000 characters. */
+const REFUSED_CHARACTERS_MAX = 8_000_000;
 
 type FailedOutcome = Extract<VideoOutcome, { ok: false }>;
 
 /**
- * Reads one video through one egress: client after client, until one returns the text or a final reason for having none. A
- * refusal, or a word that could be one, is examined (`Experiment`) before it is reported as a fact or affects anybody else.
+ * Reads one video through one egress: client after client, until one returns the text or a final reason for having none. What
+ * comes next is decided by `nextStep`. A refusal, or a word that could be one, is examined (`Experiment`) before it is reported
+ * as a fact or affects anybody else.
  */
 @Injectable()
 export class VideoReader {
   /** The videos that the platform refuses while it serves others: to ask again would cost everybody requests. */
   private readonly refused = new LRUCache<string, FailedOutcome>({
-    max: REFUSED_MAX,
+    maxSize: REFUSED_CHARACTERS_MAX,
+    sizeCalculation: (outcome, key) => key.length + JSON.stringify(outcome).length,
     ttl: REFUSED_MS,
     ttlResolution: 0,
   });
@@ -83,136 +85,127 @@ export class VideoReader {
 
   /** Rejects only when the scope's signal is aborted. */
   async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<AttemptResult<VideoOutcome>> {
-    const remaining = this.order.candidates(scope.egress);
-    const video = new VideoReading(videoId, languages, scope, remaining);
+    const video = new VideoReading(videoId, languages, scope, this.order.candidates(scope.egress));
     // One client is asked in turn, and nothing confirms what it reports.
-    if (this.order.allRetired) video.findings.push({ client: null, kind: 'client-retired' });
-    const results: ClientResult[] = [];
+    if (this.order.allRetired) video.add(null, 'client-retired');
+    const asked: YoutubeClient[] = [];
+    let answer: AttemptResult<VideoOutcome> | null = null;
     try {
-      while (!video.isGivenUp) {
-        const client = nextClient(remaining, video.findings);
-        if (client === undefined) break;
-        remaining.splice(remaining.indexOf(client), 1);
-        // Read for each client, because the deadline changes when a later caller joins.
-        if (performance.now() >= scope.context.deadlineAtMs) {
-          video.findings.push({ client: null, kind: 'timeout' });
-          break;
-        }
-        const proof = client === 'WEB' ? await this.webProofs.get(videoId, scope) : null;
-        // Skipped: whether the provider of tokens works does not change the outcome without WEB.
-        if (client === 'WEB' && !proof) continue;
-        const outcome = await this.tryClient({ client, proof }, video);
-        const found = video.findings.filter((finding) => finding.client === client).map(({ kind }) => kind);
-        if (proof && found.some(isRefusal)) this.webProofs.reject(videoId);
-        results.push({ client, end: outcome ? 'answered' : endOf(found) });
-        if (outcome) return { result: outcome, end: 'answered' };
+      while (!answer) {
+        const step = nextStep(video);
+        if (step.do === 'ask') {
+          asked.push(step.client);
+          const outcome = await this.ask(step.client, video);
+          answer = outcome && { result: outcome, end: 'answered' };
+        } else if (step.do === 'examine') await this.examine(video, null);
+        else if (step.do === 'confirm') answer = await this.confirm(step, video);
+        else return await this.conclude(video);
       }
-      return await this.conclude(video);
+      return answer;
     } finally {
-      this.order.learn(scope.egress, videoId, results);
+      this.order.learn(scope.egress, videoId, resultsOf(asked, video, answer?.result ?? null));
     }
   }
 
-  /** Null when another client may return the text. */
-  private async tryClient(candidate: Candidate, video: VideoReading): Promise<VideoOutcome | null> {
+  /** Asks for the video as a client. Null when another client may return the text. */
+  private async ask(client: YoutubeClient, video: VideoReading): Promise<VideoOutcome | null> {
+    const { videoId, scope } = video;
+    video.remaining.splice(video.remaining.indexOf(client), 1);
+    // Read for each client, because the deadline changes when a later caller joins.
+    if (performance.now() >= scope.context.deadlineAtMs) {
+      video.add(null, 'timeout');
+      video.remaining.length = 0;
+      return null;
+    }
+    const proof = client === 'WEB' ? await this.webProofs.get(videoId, scope) : null;
+    if (client === 'WEB' && !proof) {
+      // Whether the provider of tokens works does not change the outcome without WEB.
+      video.webSkipped = true;
+      return null;
+    }
+    const outcome = await this.askPlayer({ client, proof }, video);
+    if (proof && video.findings.some((finding) => finding.client === client && isRefusal(finding.kind)))
+      this.webProofs.reject(videoId);
+    return outcome;
+  }
+
+  private async askPlayer(candidate: Candidate, video: VideoReading): Promise<VideoOutcome | null> {
     const { client } = candidate;
     const { videoId, scope } = video;
     const response = await requestPlayer(this.innertube, candidate, videoId, scope, ({ kind }) =>
       this.metrics.notice('playability', client, kind),
     );
-    // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
-    if (response.kind === 'http-error' && response.status === 400 && response.media === 'json') {
-      video.add(client, 'client-retired');
-      return null;
-    }
     if (response.kind !== 'parsed') {
-      await this.addFailure(candidate, 'player', response, video);
+      this.addFailure(candidate, 'player', response, video);
       return null;
     }
     const reading = response.value;
     video.details = mergeDetails(video.details, reading.details);
     if (reading.kind === 'tracks') return this.readTracks(candidate, reading, video);
-    const { kind, status, reason } = reading;
+    const { kind, status, reason, country } = reading;
     if (kind === 'unknown-status') report('warn', 'youtube_unknown_playability', { client, videoId, status, reason });
-    const { code, finding } = stepAfter(kind, video.sawTracks);
-    if (code !== undefined) return this.confirm(client, code, video);
-    await this.add(client, finding, 'player', video);
-    // A client that listed tracks proves that the video is available.
-    const witness = video.sawTracks || video.undecided ? null : unavailableAccordingTo(video.findings, video.remaining);
-    return witness ? this.confirmUnavailable(witness, video) : null;
+    if (kind === 'country-restricted') video.message = restrictedIn(country);
+    video.add(client, findingOfProblem(kind, video.sawTracks));
+    return null;
   }
 
-  /** A fact about the video, if the client that states it is served at this egress. */
+  /** Reports a fact when a client that states it is served at this egress; otherwise its word does not count. */
   private async confirm(
-    client: YoutubeClient,
-    code: VideoFailureCode,
+    { kind, witnesses }: Extract<Step, { do: 'confirm' }>,
     video: VideoReading,
-  ): Promise<VideoOutcome | null> {
-    if (code === 'transcript_unavailable' && client !== 'WEB' && video.remaining.includes('WEB')) {
-      // Apps are not shown manual tracks with styling.
-      video.add(client, 'no-captions');
-      return null;
-    }
-    const { egress } = video.scope;
+  ): Promise<AttemptResult<VideoOutcome> | null> {
+    const { egress, hasAlternative } = video.scope;
+    const isDoubtful = isUnavailability(kind);
     // WEB is refused for its token only.
-    const isTrusted = client === 'WEB' || this.order.isServed(egress, client, TRUSTED_MS);
-    const doubt: Doubt = { kind: 'player', client, sinceMs: performance.now() - TRUSTED_MS };
-    const verdict = isTrusted ? 'served' : await this.experiment.settle(doubt, client, video.scope);
-    if (verdict === 'address-refused') video.add(null, verdict);
-    else if (verdict === 'client-refused') video.add(client, 'refused');
-    else {
-      egress.uses.video.line.answered('player');
-      // The control could not be asked: no other word is known, and this one is specific.
-      return verdict === 'served' ? video.failure(code) : { ...video.failure(code), confirmed: false };
-    }
-    return null;
-  }
-
-  /** @param witness whose word decides */
-  private async confirmUnavailable(witness: YoutubeClient, video: VideoReading): Promise<VideoOutcome | null> {
-    const isTrusted = this.order.isVersionServed(witness, TRUSTED_VERSION_MS);
-    const verdict = await this.settle(video, isTrusted ? null : witness);
-    if (verdict !== 'client-refused') return verdict === 'served' ? video.failure('video_unavailable') : null;
-    video.discard(witness);
-    return null;
-  }
-
-  /** Adds what a client found, and examines a doubt when it could be about more than this video. */
-  private async add(
-    client: YoutubeClient,
-    kind: FindingKind,
-    budget: Doubt['kind'],
-    video: VideoReading,
-  ): Promise<void> {
-    video.add(client, kind);
-    // WEB is refused for its token: neither a refusal nor an empty text concerns the egress.
-    if (!isDoubt(kind) || client === 'WEB') return;
-    const { egress, attempts } = video.scope;
-    const isAlone = egress.uses.video.doubt(budget, video.videoId, client);
-    video.doubt ??= { kind: budget, client, sinceMs: performance.now() };
-    if (video.settled) return;
-    const isRefusedTwice = !isUnavailability(kind) && doubtingApps(video.findings) >= 2;
-    if (egress.gateway ? isRefusedTwice && attempts >= SESSIONS_BEFORE_CONTROL : isRefusedTwice || !isAlone)
-      await this.settle(video, null);
+    const isTrusted = (client: YoutubeClient) =>
+      isDoubtful
+        ? this.order.isVersionServed(client, TRUSTED_VERSION_MS)
+        : client === 'WEB' || this.order.isServed(egress, client, TRUSTED_MS);
+    const trusted = witnesses.find(isTrusted);
+    const witness = trusted ?? witnesses[0] ?? null;
+    const verdict = isDoubtful
+      ? await this.examine(video, trusted === undefined ? witness : null)
+      : trusted !== undefined || witness === null
+        ? 'served'
+        : await this.settle(
+            { kind: 'player', client: witness, sinceMs: performance.now() - TRUSTED_MS },
+            witness,
+            video,
+          );
+    // What a client that is refused says counts for nothing.
+    if (verdict === 'client-refused' && witness) video.reject(witness, isDoubtful ? 'client-retired' : 'refused');
+    if (verdict !== 'served' && (verdict !== 'unknown' || isDoubtful)) return null;
+    if (!isDoubtful) egress.uses.video.line.answered('player');
+    const result = video.failure(codeOf(kind), video.message);
+    const isOfCountry = kind === 'country-restricted';
+    // When the control could not be asked no other word is known, and this one is specific.
+    const isCertain = verdict === 'served' && !(isOfCountry && hasAlternative);
+    return {
+      result: isCertain ? result : { ...result, confirmed: false },
+      end: isOfCountry ? 'restricted' : 'answered',
+    };
   }
 
   /** Finds out whether the video is at fault: then what its clients found is about it. @param client null for any */
-  private async settle(video: VideoReading, client: YoutubeClient | null): Promise<Verdict | null> {
-    const { doubt } = video;
-    if (!doubt) return null;
-    const asked = client ?? doubt.client;
-    const verdict = await this.experiment.settle({ ...doubt, client }, asked, video.scope);
+  private async examine(video: VideoReading, client: YoutubeClient | null): Promise<Verdict | null> {
+    const { firstDoubt } = video;
+    if (!firstDoubt) return null;
+    const verdict = await this.settle({ ...firstDoubt, client }, client ?? firstDoubt.client, video);
+    // Where a client is refused another one was served, so that the address is not.
+    if (verdict !== 'address-refused') video.doubt = verdict === 'unknown' ? 'undecided' : 'settled';
+    return verdict;
+  }
+
+  private async settle(doubt: Doubt, client: YoutubeClient, video: VideoReading): Promise<Verdict> {
+    const verdict = await this.experiment.settle(doubt, client, video.scope);
     if (verdict === 'address-refused') video.add(null, verdict);
-    else if (verdict === 'unknown') video.undecided = true;
-    // Another client was served, so that the address is not refused.
-    else video.settled = true;
     return verdict;
   }
 
   /** The result when no client returned a final one. */
   private async conclude(video: VideoReading): Promise<AttemptResult<VideoOutcome>> {
-    const isSession = video.scope.egress.gateway !== undefined && video.isRefused;
-    if (video.doubt && !video.settled && !video.isOfAddress && !isSession) await this.settle(video, null);
+    const isSession = video.session !== null && isRefused(video);
+    if (video.doubt !== 'settled' && !video.has('address-refused') && !isSession) await this.examine(video, null);
     const concluded = video.conclude();
     const { result, end } = concluded;
     if (video.isRefusedItself) {
@@ -228,14 +221,16 @@ export class VideoReader {
     { tracks, defaults }: Extract<PlayerReading, { kind: 'tracks' }>,
     video: VideoReading,
   ): Promise<VideoOutcome | null> {
-    this.controls.recordServed(video.scope, candidate.client, video.videoId, 'player');
+    const { client } = candidate;
+    this.controls.recordServed(video.scope, client, video.videoId, 'player');
     const chosen = selectTracks(tracks, defaults, video.languages);
     if (chosen.length === 0) {
       // An earlier client listed the tracks: their text is withheld, not missing.
       if (video.sawTracks) return null;
       const available = [...new Set(tracks.map(({ track }) => track.languageCode))].join(', ');
-      const message = `This video has no captions in the requested languages. Available: ${available}.`;
-      return video.failure('language_unavailable', message);
+      video.message = `This video has no captions in the requested languages. Available: ${available}.`;
+      video.add(client, 'other-languages');
+      return null;
     }
     video.sawTracks = true;
     const missing = chosen.filter((track) => !video.texts.has(trackKey(track)));
@@ -244,9 +239,10 @@ export class VideoReader {
     if (chosen.some((track) => !video.texts.has(trackKey(track)))) return null;
     const texts = chosen.map((each) => [each.track.languageCode, video.texts.get(trackKey(each)) ?? []] as const);
     const transcript = new Map(texts.filter(([, segments]) => segments.length > 0));
-    return transcript.size > 0
-      ? { ok: true, details: video.details, transcript }
-      : video.failure('transcript_unavailable', 'The captions of this video contain no text.');
+    if (transcript.size > 0) return { ok: true, details: video.details, transcript };
+    video.message = 'The captions of this video contain no text.';
+    video.add(client, 'empty-captions');
+    return null;
   }
 
   private async fetchTrack(candidate: Candidate, track: PlayerTrack, video: VideoReading): Promise<void> {
@@ -258,41 +254,41 @@ export class VideoReader {
     if (text.kind === 'text') {
       video.texts.set(trackKey(track), text.segments);
       this.controls.recordServed(scope, client, videoId, 'captions');
-    } else if (text.kind === 'withheld') await this.add(client, 'text-refused', 'captions', video);
-    else await this.addFailure(candidate, 'text', text, video);
+    } else if (text.kind === 'withheld') video.add(client, 'text-refused');
+    else this.addFailure(candidate, 'text', text, video);
   }
 
   /** Adds what a request without a readable response says about its client. */
-  private async addFailure(
+  private addFailure(
     { client }: Candidate,
     what: 'player' | 'text',
     response: Exclude<ParsedResponse<unknown>, { kind: 'parsed' }> | FailedResponse,
     video: VideoReading,
-  ): Promise<void> {
+  ): void {
     const { videoId, scope } = video;
     if ('expected' in response) report('warn', 'youtube_unreadable', { client, videoId, expected: response.expected });
     if (response.kind === 'network')
       report('warn', 'youtube_unreached', { exit: scope.egress.name, videoId, cause: causeOf(response.cause) });
     if (response.kind === 'blocked') video.retryAfterSeconds ??= response.retryAfterSeconds;
     if (response.kind === 'busy') video.busyForSeconds = response.retryAfterSeconds;
-    await this.add(client, findingOf(response, what), what === 'text' ? 'captions' : 'player', video);
+    video.add(client, findingOf(response, what), what === 'text' ? 'captions' : 'player');
   }
 }
 
 /** What one attempt at a video has found so far. */
-class VideoReading {
+class VideoReading implements FoundSoFar {
   readonly findings: VideoFinding[] = [];
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts = new Map<string, readonly Segment[]>();
   details: VideoDetails = NO_DETAILS;
-  /** A client listed tracks in the requested languages, which proves that the video has captions. */
   sawTracks = false;
+  webSkipped = false;
+  doubt: FoundSoFar['doubt'] = 'none';
+  isAlone = true;
   /** The first doubt, by the client that raised it. */
-  doubt: (Doubt & { client: YoutubeClient }) | null = null;
-  /** The address was served after the doubt: what the clients found is about the video. */
-  settled = false;
-  /** A control could not be asked: it is asked once more at the end, and not for each further client. */
-  undecided = false;
+  firstDoubt: (Doubt & { client: YoutubeClient }) | null = null;
+  /** The public message of the fact that was found last, where it has one of its own. */
+  message: string | undefined;
   /** The platform's. */
   retryAfterSeconds: number | null = null;
   /** When the egress can serve. */
@@ -303,45 +299,49 @@ class VideoReading {
     readonly videoId: string,
     readonly languages: readonly string[],
     readonly scope: RequestScope,
-    readonly remaining: readonly YoutubeClient[],
+    readonly remaining: YoutubeClient[],
   ) {}
 
-  get isOfAddress(): boolean {
-    return this.has((kind) => kind === 'address-refused');
+  get hasAlternative(): boolean {
+    return this.scope.hasAlternative;
   }
 
-  /** Whether a client was refused, and it is not known to be the video's fault. */
-  get isRefused(): boolean {
-    return !this.settled && this.findings.some(({ kind }) => isDoubt(kind) && !isUnavailability(kind));
+  get session(): number | null {
+    return this.scope.egress.gateway === undefined ? null : this.scope.attempts;
   }
 
   /** Whether the platform refuses the video while it serves others; a failure that may pass is no refusal. */
   get isRefusedItself(): boolean {
     const code = concludeFailure(this.findings);
     const isDoubted = code === 'upstream_failure' && this.findings.every(({ kind }) => isDoubt(kind));
-    return this.settled && !this.isOfAddress && (code === 'upstream_blocked' || isDoubted);
+    return this.doubt === 'settled' && !this.has('address-refused') && (code === 'upstream_blocked' || isDoubted);
   }
 
-  /** Whether further clients would end alike, or another egress is better. */
-  get isGivenUp(): boolean {
-    if (this.isOfAddress || this.has((kind) => kind === 'busy')) return true;
-    if (this.scope.hasAlternative && this.has(isOfEgress)) return true;
-    return this.isRefused && doubtingApps(this.findings) >= 2;
-  }
-
-  /** WEB is refused for its token. */
-  add(client: YoutubeClient | null, kind: FindingKind): void {
+  /**
+   * Adds what a client found. WEB is refused for its token: neither a refusal nor an empty text concerns the egress.
+   *
+   * @param request the kind of request that found it
+   */
+  add(
+    client: YoutubeClient | null,
+    kind: FindingKind,
+    request: Doubt['kind'] = kind === 'text-refused' ? 'captions' : 'player',
+  ): void {
     const ofToken = client === 'WEB' && (kind === 'refused' || kind === 'text-refused');
     this.findings.push({ client, kind: ofToken ? 'token-required' : kind });
+    if (!isDoubt(kind) || client === null || client === 'WEB') return;
+    this.isAlone = this.scope.egress.uses.video.doubt(request, this.videoId, client);
+    this.firstDoubt ??= { kind: request, client, sinceMs: performance.now() };
+    if (this.doubt === 'none') this.doubt = 'new';
   }
 
-  /** The platform refuses a client: what it said about the video counts for nothing. */
-  discard(client: YoutubeClient): void {
-    for (const finding of this.findings) if (finding.client === client) finding.kind = 'client-retired';
+  /** What a client said counts for nothing, because it is refused. */
+  reject(client: YoutubeClient, kind: FindingKind): void {
+    for (const finding of this.findings) if (finding.client === client) finding.kind = kind;
   }
 
-  failure(code: VideoFailureCode, message?: string): FailedOutcome {
-    const ofPlatform = code === 'upstream_blocked' && !this.settled ? this.retryAfterSeconds : null;
+  failure(code: FailedOutcome['failure']['code'], message?: string): FailedOutcome {
+    const ofPlatform = code === 'upstream_blocked' && this.doubt !== 'settled' ? this.retryAfterSeconds : null;
     const retryAfterSeconds = code === 'upstream_busy' ? this.busyForSeconds : ofPlatform;
     const waiting = retryAfterSeconds !== null && { retryAfterSeconds };
     return {
@@ -356,7 +356,8 @@ class VideoReading {
     const { findings, end } = this;
     const code = concludeFailure(findings);
     // Whether the client that said so is served could not be found out.
-    if (code === 'video_unavailable' && !this.settled) return { end, result: this.failure('upstream_failure') };
+    if (code === 'video_unavailable' && this.doubt !== 'settled')
+      return { end, result: this.failure('upstream_failure') };
     // Fewer witnesses than are certain, or WEB was not available.
     if (code === 'video_unavailable' || code === 'transcript_unavailable')
       return { end, result: { ...this.failure(code), confirmed: false } };
@@ -371,13 +372,14 @@ class VideoReading {
   }
 
   private get end(): AttemptEnd {
-    if (this.isOfAddress || this.isRefused || this.has((kind) => kind === 'network-restricted')) return 'refused';
-    if (this.has((kind) => kind === 'busy')) return 'busy';
-    return !this.settled && this.has(isOfEgress) ? 'unreached' : 'answered';
+    if (this.has('address-refused') || isRefused(this) || this.has('network-restricted')) return 'refused';
+    if (this.has('busy')) return 'busy';
+    const isUnreached = this.findings.some(({ kind }) => isOfEgress(kind));
+    return this.doubt !== 'settled' && isUnreached ? 'unreached' : 'answered';
   }
 
-  private has(matches: (kind: FindingKind) => boolean): boolean {
-    return this.findings.some(({ kind }) => matches(kind));
+  has(kind: FindingKind): boolean {
+    return this.findings.some((finding) => finding.kind === kind);
   }
 }
 
@@ -385,12 +387,29 @@ function refusedKey(videoId: string, languages: readonly string[]): string {
   return [videoId, ...languages].join(' ');
 }
 
-/** How a client that did not answer ended. */
-function endOf(found: readonly FindingKind[]): ClientResult['end'] {
-  if (found.includes('client-retired')) return 'retired';
-  const isFailed = (kind: FindingKind) =>
-    kind === 'failure' || isOfEgress(kind) || (isDoubt(kind) && !isUnavailability(kind));
-  return found.some(isFailed) ? 'failed' : 'other';
+/** How each client ended that was asked, the last of which brought the outcome, if there is one. */
+function resultsOf(
+  asked: readonly YoutubeClient[],
+  { findings }: VideoReading,
+  outcome: VideoOutcome | null,
+): ClientResult[] {
+  return asked.map((client, index) => {
+    if (outcome && index === asked.length - 1) return { client, end: 'answered' };
+    const found = findings.filter((finding) => finding.client === client).map(({ kind }) => kind);
+    if (found.includes('client-retired')) return { client, end: 'retired' };
+    // One that lists no captions where another one does fails too.
+    const isFailed = (kind: FindingKind) =>
+      kind === 'failure' ||
+      isOfEgress(kind) ||
+      (kind === 'no-captions' && outcome?.ok === true) ||
+      (isDoubt(kind) && !isUnavailability(kind));
+    return { client, end: found.some(isFailed) ? 'failed' : 'other' };
+  });
+}
+
+function restrictedIn(country: string | null | undefined): string {
+  const where = country ? ` (${country})` : '';
+  return `This video is not available in the country from which this service reads YouTube${where}.`;
 }
 
 /** Identifies a track across clients, whose URLs for it differ. */
