@@ -6,7 +6,7 @@ import { EgressStates } from '../egress-states.js';
 import { VideoPlatform } from '../video-platform.js';
 import { ChannelControl } from './channel/channel-control.js';
 import { ChannelReader } from './channel/channel-reader.js';
-import { PlaylistReader } from './channel/playlist-reader.js';
+import { ListReader } from './channel/list-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
 import { RequestPipeline } from './egress/request-pipeline.js';
 import { RequestQueue } from './egress/request-queue.js';
@@ -41,9 +41,9 @@ import { YoutubePlatform } from './youtube-platform.js';
     SignatureTimestamp,
     WebProofs,
     InnertubeClient,
-    PlaylistReader,
     ChannelControl,
     ChannelReader,
+    ListReader,
     VideoControl,
     VideoReader,
     YoutubePlatform,

@@ -75,8 +75,10 @@ async function checkChannel(
     const channel = await platform.readChannel(await platform.resolveChannel(reference, context), context);
     report.channel = channel;
     findings.push(`channel ${channel.name} (${channel.handle ?? 'no handle'}, ${channel.id})`);
-    const { uploads, complete } = await platform.listUploads(channel.id, videosMax, context);
-    findings.push(`uploads ${uploads.length} listed${complete ? '' : ', and more'}`);
+    const page = platform.uploads(channel.id, undefined, context);
+    const { uploads, next, hidden, incomplete } = await platform.describe(channel.id, page, context);
+    const end = next !== null ? ', and more' : incomplete && hidden === null ? ', then an unreadable page' : '';
+    findings.push(`uploads ${uploads.length} listed${end}`);
     report.videos = await Promise.all(
       uploads.slice(0, videosMax).map(async ({ videoId, title, failure, publishedAt }) => {
         // The service does not request a video whose failure the list states.
