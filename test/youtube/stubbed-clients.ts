@@ -5,6 +5,7 @@ import type { RequestScope } from '../../src/platform/youtube/egress/request-pip
 import type { FailedResponse, UpstreamResponse } from '../../src/platform/youtube/egress/upstream-response.js';
 import type { InnertubeQuery } from '../../src/platform/youtube/innertube/clients.js';
 import { InnertubeClient, parsed } from '../../src/platform/youtube/innertube/innertube-client.js';
+import { WebVersion } from '../../src/platform/youtube/innertube/web-version.js';
 import { SignatureTimestamp, WebProofs } from '../../src/platform/youtube/po-token/web-proofs.js';
 import { at } from '../../src/platform/youtube/response-parsing.js';
 import { UpstreamMetrics } from '../../src/platform/youtube/upstream-metrics.js';
@@ -72,7 +73,7 @@ export function newReader(platform: StubbedPlatform = {}, settings: Partial<Envi
     replaceVisitorData: () => false,
   });
   const metrics = new UpstreamMetrics(registry, new RequestQueue(1));
-  const order = new ClientOrder(environment, registry);
+  const order = new ClientOrder(environment, registry, new WebVersion());
   const control = new VideoControl(innertube, order, metrics);
   const webProofs = new WebProofs(null, new SignatureTimestamp(innertube), metrics);
   const reader = new VideoReader(innertube, order, webProofs, control, metrics);

@@ -11,6 +11,7 @@ import { EgressPool } from './egress/egress-pool.js';
 import { RequestPipeline } from './egress/request-pipeline.js';
 import { RequestQueue } from './egress/request-queue.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
+import { WebVersion } from './innertube/web-version.js';
 import { PoTokenProvider } from './po-token/po-token-provider.js';
 import { SignatureTimestamp, WebProofs } from './po-token/web-proofs.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
@@ -40,6 +41,7 @@ import { YoutubePlatform } from './youtube-platform.js';
     { provide: PoTokenProvider, inject: [Environment], useFactory: createPoTokenProvider },
     SignatureTimestamp,
     WebProofs,
+    WebVersion,
     InnertubeClient,
     ChannelControl,
     ChannelReader,

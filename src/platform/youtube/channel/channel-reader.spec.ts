@@ -62,20 +62,14 @@ describe('an incomplete page of a channel or a name', () => {
 describe('a failed request', () => {
   it.each([
     [404, 'json', 'channel_not_found', 'channel_not_found'],
-    // A version of WEB that is no longer served gets 400 for everything.
-    [400, 'json', 'upstream_failure', 'upstream_failure'],
+    // An invalid ID: `InnertubeClient` has found out that it is not the version of WEB.
+    [400, 'json', 'upstream_failure', 'channel_not_found'],
     [404, 'html', 'upstream_failure', 'upstream_failure'],
     [400, 'html', 'upstream_failure', 'upstream_failure'],
   ] as const)('%d with %s is %s for a name and %s for an ID', async (status, media, ofName, ofId) => {
     const { resolve, read } = open(() => failed(status, media));
     await expect(resolve()).rejects.toMatchObject({ code: ofName });
     await expect(read()).rejects.toMatchObject({ code: ofId });
-  });
-
-  it('believes a 400 for an ID when the version of WEB is served', async () => {
-    const { read, requested } = open((argument) => failed(argument === CHANNEL_ID ? 400 : 404));
-    await expect(read()).rejects.toMatchObject({ code: 'channel_not_found' });
-    expect(requested).toEqual([CHANNEL_ID, 'https://www.youtube.com/@youtube']);
   });
 
   it.each<[FailedResponse, object]>([
@@ -96,9 +90,8 @@ describe('a failed request', () => {
       { kind: 'http-error', status: 500, media: 'html' },
       { code: 'upstream_failure', cause: { about: 'unreached' } },
     ],
-  ])('a 400 for an ID whose check has the response %j is %j', async (check, error) => {
-    const { read } = open((argument) => (argument === CHANNEL_ID ? failed(400) : new Failed(check)));
-    await expect(read()).rejects.toMatchObject(error);
+  ])('%j is %j', async (response, error) => {
+    await expect(open(() => new Failed(response)).read()).rejects.toMatchObject(error);
   });
 });
 

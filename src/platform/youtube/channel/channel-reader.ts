@@ -13,9 +13,6 @@ import { type ChannelPage, findHandle, readChannelPage, readResolvedUrl } from '
 
 type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
 
-/** A name that exists: when it is not found either, the request itself is at fault. */
-const KNOWN_URL = `${YOUTUBE_ORIGIN}/@youtube`;
-
 const REDIRECTS_MAX = 3;
 
 /** The page of a channel that exists, and the ID that it was found under. */
@@ -63,7 +60,6 @@ export class ChannelReader {
     const payload = { browseId: channelId };
     const query = { kind: 'channel', client: 'WEB', path: 'browse', payload, fields: CHANNEL_FIELDS } as const;
     const response = await this.innertube.queryWhole(query, readChannelPage, scope);
-    if (isJsonError(response, 400)) await this.checkVersion(channelId, scope);
     const page: ChannelPage = isJsonError(response, 400, 404) ? { kind: 'terminated' } : valueOf(response, channelId);
     switch (page.kind) {
       case 'channel':
@@ -76,12 +72,6 @@ export class ChannelReader {
       case 'terminated':
         throw new ChannelNotFoundError(new Error(`${channelId} is terminated or does not exist`));
     }
-  }
-
-  /** 400 was recorded for an invalid ID, but a version of WEB that is no longer served gets it for every request. */
-  private async checkVersion(subject: string, scope: RequestScope): Promise<void> {
-    const known = await this.requestUrl(KNOWN_URL, scope);
-    if (known.kind !== 'parsed' && !isJsonError(known, 404)) throw upstreamError(known, subject);
   }
 
   /** Requests the channel of a URL: null for a URL that is not a channel's, HTTP 404 for an unknown one. */

@@ -8,6 +8,7 @@ import { RequestQueue } from '../egress/request-queue.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { InnertubeClient } from './innertube-client.js';
+import { WebVersion } from './web-version.js';
 
 Logger.overrideLogger(false);
 
@@ -36,7 +37,7 @@ function clientOf(answer: (isMasked: boolean) => UpstreamResponse) {
     },
   });
   const metrics = new UpstreamMetrics(new Registry(), new RequestQueue(1));
-  const innertube = new InnertubeClient(pipeline, metrics, new Environment());
+  const innertube = new InnertubeClient(pipeline, metrics, new WebVersion(), new Environment());
   const call = { kind: 'player', client: 'VISIONOS', path: 'player', payload: {}, fields: 'videoDetails' } as const;
   return async () => {
     sent.length = 0;

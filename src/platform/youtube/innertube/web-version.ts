@@ -3,18 +3,12 @@ import { parseJson } from '../../../domain/parse-json.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { asString, at } from '../response-parsing.js';
+import { CONFIGURED, type VersionForm } from './clients.js';
 
-/** How WEB states its version: in the body of every request and, unless that is refused, in two headers. */
-export interface WebForm {
-  /** Null for that of the release or the operator. */
-  readonly version: string | null;
-  readonly headers: boolean;
-}
-
-/** What an experiment sends, through the egress of the request that was refused. */
+/** What an experiment sends, through the egress of the request that was refused. Never rejects. */
 export interface VersionProbes {
   /** Requests the page of a channel that is known to be served. */
-  control: (form: WebForm) => Promise<UpstreamResponse>;
+  control: (form: VersionForm) => Promise<UpstreamResponse>;
   /** The text of `/sw.js_data`; null when it cannot be read. */
   published: () => Promise<string | null>;
 }
@@ -22,8 +16,7 @@ export interface VersionProbes {
 /** A response with 400 concerns what was requested, or another form is served. Else what the control got. */
 type Finding = 'served' | 'replaced' | FailedResponse;
 
-const CONFIGURED: WebForm = { version: null, headers: true };
-const WITHOUT_HEADERS: WebForm = { version: null, headers: false };
+const WITHOUT_HEADERS: VersionForm = { version: null, headers: false };
 
 /** When the platform is asked again for its version. */
 const PUBLISHED_MS = 3_600_000;
@@ -47,12 +40,12 @@ export class WebVersion {
   private published: { version: string | null; untilMs: number } | undefined;
 
   /** What is sent. */
-  get form(): WebForm {
+  get form(): VersionForm {
     return this.current;
   }
 
   /** A request with a form was served. */
-  served(form: WebForm): void {
+  served(form: VersionForm): void {
     if (form === this.current) this.servedAtMs = performance.now();
   }
 
@@ -62,7 +55,7 @@ export class WebVersion {
    *
    * @param form what the request had
    */
-  async examine(form: WebForm, sentAtMs: number, probes: VersionProbes): Promise<Finding> {
+  async examine(form: VersionForm, sentAtMs: number, probes: VersionProbes): Promise<Finding> {
     if (form !== this.current) return 'replaced';
     if (this.servedAtMs >= sentAtMs) return 'served';
     if (this.refused && performance.now() < this.refused.untilMs) return this.refused.finding;
@@ -76,10 +69,10 @@ export class WebVersion {
       this.served(this.current);
       return 'served';
     }
-    if (!isRefused(response)) return response;
+    if (!isInvalidRequest(response)) return response;
     const isServedWithout = (await control(WITHOUT_HEADERS)).kind === 'ok';
     const version = await this.currentVersion(published);
-    const renewed: WebForm = { version, headers: true };
+    const renewed: VersionForm = { version, headers: true };
     const isRenewed = version !== null && (await control(renewed)).kind === 'ok';
     if (!isRenewed && !isServedWithout) {
       const finding: FailedResponse = { kind: 'unreadable', expected: 'a version of WEB that the platform serves' };
@@ -106,7 +99,7 @@ export class WebVersion {
 }
 
 /** Whether a response is that to an invalid request, which a retired version gets for every list, name and channel. */
-export function isRefused(response: { kind: string; status?: number; media?: string }): boolean {
+export function isInvalidRequest(response: { kind: string; status?: number; media?: string }): boolean {
   return response.kind === 'http-error' && response.status === 400 && response.media === 'json';
 }
 
