@@ -97,12 +97,12 @@ export class SliceReader {
     const { channel: reference, playlist } = job.request;
     if (playlist !== null) {
       const page = await this.platform.playlist(playlistId(playlist, 'playlist'), continuation, call);
-      return { ...page, channel: null };
+      return { ...page, channel: null, listEnd: listEndOf(page) };
     }
     const channel = job.channel ?? (await this.channels.find(reference ?? '', call));
     const read = await this.platform.uploads(channel.id, continuation, call);
     const page = continuation === undefined ? await this.platform.describe(channel.id, read, call) : read;
-    return { ...page, channel, playlist: null };
+    return { ...page, channel, playlist: null, listEnd: listEndOf(page) };
   }
 
   /** Plans, reserves and fetches the next videos. Resolves to why none is read. */
@@ -196,6 +196,11 @@ function headerOf({ channel, playlist }: JobDto): Pick<VideoList, 'header' | 're
   if (channel) return { header: { type: 'channel', channel }, resource: channel.id };
   if (playlist) return { header: { type: 'playlist', playlist }, resource: playlist.id };
   return { header: { type: 'videos' }, resource: 'videos' };
+}
+
+/** See `ListedPage.listEnd`. Of a last page without videos it is the number of the page. */
+function listEndOf({ uploads, incomplete, hidden, pages }: UploadsListPage): string | null {
+  return incomplete && hidden !== null ? (uploads.at(-1)?.videoId ?? String(pages)) : null;
 }
 
 /** The uploads of a page that are of the kinds and newer than `since`, each once; the list ends there. */

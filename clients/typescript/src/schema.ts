@@ -1220,6 +1220,8 @@ export interface components {
             request: components["schemas"]["JobRequest"];
             /** @description Counts of the videos of the job. */
             summary: components["schemas"]["JobSummary"];
+            /** @description How many videos YouTube counts in the list beyond those that it lists, when it was last read to its end. They are hidden, or the list ended early: then the job is paused with `list_incomplete`, and read again until three reads over at least an hour have ended at the same video. */
+            hidden: number;
             /**
              * Format: date-time
              * @description When the job was created.
@@ -3991,6 +3993,7 @@ export interface operations {
                      *             "fetched": 512,
                      *             "pending": 830
                      *           },
+                     *           "hidden": 0,
                      *           "createdAt": "2026-11-20T16:00:00.000Z",
                      *           "startedAt": "2026-11-20T16:00:01.000Z",
                      *           "finishedAt": null,
@@ -4170,6 +4173,7 @@ export interface operations {
                      *         "fetched": 0,
                      *         "pending": 0
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": null,
                      *       "finishedAt": null,
@@ -4404,6 +4408,7 @@ export interface operations {
                      *         "fetched": 512,
                      *         "pending": 830
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": null,
@@ -4738,6 +4743,7 @@ export interface operations {
                      *         "fetched": 512,
                      *         "pending": 830
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": "2026-11-20T16:21:44.000Z",
@@ -4972,6 +4978,7 @@ export interface operations {
                      *         "fetched": 512,
                      *         "pending": 830
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": null,
@@ -5297,6 +5304,7 @@ export interface operations {
                      *           "fetched": 512,
                      *           "pending": 830
                      *         },
+                     *         "hidden": 0,
                      *         "createdAt": "2026-11-20T16:00:00.000Z",
                      *         "startedAt": "2026-11-20T16:00:01.000Z",
                      *         "finishedAt": null,
@@ -10005,6 +10013,7 @@ export interface operations {
                      *         "fetched": 512,
                      *         "pending": 830
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": "2026-11-20T16:21:44.000Z",
@@ -10350,6 +10359,7 @@ export interface operations {
                      *             "fetched": 512,
                      *             "pending": 830
                      *           },
+                     *           "hidden": 0,
                      *           "createdAt": "2026-11-20T16:00:00.000Z",
                      *           "startedAt": "2026-11-20T16:00:01.000Z",
                      *           "finishedAt": null,
