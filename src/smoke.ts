@@ -25,7 +25,10 @@ async function smoke(args: string[]): Promise<void> {
     const languages = Object.entries(lines).map(([languageCode, count]) => ` ${languageCode}: ${count} lines`);
     return `video ${videoId}  ${outcome}${languages.join(',')}  ${(title ?? '(no title)').slice(0, 60)}`;
   });
-  const end = report.serves ? 'The service would serve.' : 'The service would not serve.';
+  const end =
+    report.serves === null
+      ? 'This channel does not exist: name another one.'
+      : `The service would ${report.serves ? '' : 'not '}serve.`;
   process.stdout.write(`${[...report.findings, ...videos, end].join('\n')}\n`);
   if (!report.serves) process.exitCode = 1;
 }

@@ -6,7 +6,7 @@ import { ApiErrors } from '../http/error-docs.js';
 import { CallsInFlightGuard } from '../rate-limit/calls-in-flight.guard.js';
 import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 import { ApiKeyGuard } from './api-key.guard.js';
-import { PlanGuard, RequiredFeature } from './plan.guard.js';
+import { PermissionGuard, RequiredFeature } from './permission.guard.js';
 
 /** The name of the Bearer scheme in the OpenAPI document. */
 export const API_KEY_SCHEME = 'apiKey';
@@ -20,7 +20,7 @@ interface Limits {
 }
 
 /**
- * Guards a route that needs a feature, in the only valid order: authentication, plan, rate limit, concurrency limit.
+ * Guards a route that needs a feature, in the only valid order: authentication, scope and plan, rate limit, concurrency limit.
  *
  * @param limitsConcurrency false for a route that does not wait for YouTube
  */
@@ -36,7 +36,7 @@ export function RequiresFeature(
   return applyDecorators(
     ApiErrors(...(planIncludes(plan, feature) ? [] : [refusal])),
     RequiredFeature(feature),
-    guardedBy([ApiKeyGuard, PlanGuard], limitsConcurrency),
+    guardedBy(limitsConcurrency),
   );
 }
 
@@ -46,12 +46,12 @@ export function RequiresFeature(
  * @param limitsConcurrency for a route whose response can take long
  */
 export function RequiresApiKey({ limitsConcurrency = false }: Limits = {}): MethodDecorator & ClassDecorator {
-  return guardedBy([ApiKeyGuard], limitsConcurrency);
+  return guardedBy(limitsConcurrency);
 }
 
-function guardedBy(guards: Parameters<typeof UseGuards>, limitsConcurrency: boolean) {
+function guardedBy(limitsConcurrency: boolean) {
   return applyDecorators(
-    UseGuards(...guards, RateLimitGuard, ...(limitsConcurrency ? [CallsInFlightGuard] : [])),
+    UseGuards(ApiKeyGuard, PermissionGuard, RateLimitGuard, ...(limitsConcurrency ? [CallsInFlightGuard] : [])),
     ApiBearerAuth(API_KEY_SCHEME),
     ApiBearerAuth(TOKEN_SCHEME),
   );

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Environment } from '../config/environment.js';
-import type { Caller, Person } from '../domain/caller.js';
+import { SCOPES, type Caller, type Person } from '../domain/caller.js';
 import { DomainError, InvalidApiKeyError, UnauthorizedError } from '../domain/errors.js';
 import { SecretToken } from '../http/bearer-token.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -17,7 +17,7 @@ import {
   TooManyClientsError,
 } from './auth-errors.js';
 import { FailedAuthentications } from './failed-authentications.js';
-import { clientOf, hasClaim, personOf, textClaim } from './oidc/claims.js';
+import { clientOf, hasClaim, personOf, scopesOf, textClaim } from './oidc/claims.js';
 import { IdentityProvider } from './oidc/identity-provider.js';
 
 /** Decides who calls: over HTTP, by messages, with MCP and under `/admin`; by an API key, a token or the admin token. */
@@ -70,14 +70,15 @@ export class Authentication {
 
   private async callerByToken(context: RequestContext, token: string): Promise<Caller> {
     const claims = await this.provider.verify(token);
-    const { OIDC_ORGANIZATION_CLAIM: claim } = this.environment;
+    const { OIDC_ORGANIZATION_CLAIM: claim, OIDC_SCOPES } = this.environment;
     const [client, externalId] = [clientOf(claims), textClaim(claims, claim)];
     if (externalId === undefined) throw new OrganizationNotLinkedError(claim, externalId);
     // Neither part has a control character.
     const name = `${externalId}\n${client}`;
     if (!this.recentlyValid.has(name)) await this.failed.refuseThrottled(context);
     const found = await this.clients.authenticate(externalId, client);
-    if (typeof found === 'object') return this.accept(name, found);
+    const scopes = OIDC_SCOPES ? scopesOf(claims) : SCOPES;
+    if (typeof found === 'object') return this.accept(name, { ...found, scopes });
     this.recentlyValid.delete(name);
     if (found === 'not_linked') throw new OrganizationNotLinkedError(claim, externalId);
     throw found === 'blocked' ? new ClientBlockedError() : new TooManyClientsError();

@@ -57,6 +57,11 @@ export const VARIABLES = z.object({
     .regex(/^\S+$/, 'must be the name of a claim, without spaces')
     .default('org_id')
     .describe('the claim whose value is the `externalId` of an organization'),
+  OIDC_SCOPES: flag
+    .default(false)
+    .describe(
+      '`true`: a token may read only if its claim `scope` has `transcripts:read`, and change something only if it has `transcripts:write`',
+    ),
   OIDC_ADMIN_CLAIM: claimValue
     .optional()
     .describe(
@@ -92,11 +97,18 @@ export const VARIABLES = z.object({
 
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 10_000)
     .default(60)
-    .describe('calls per minute and key, beyond which 429; across all processes with `REDIS_URL`; 0 disables it'),
+    .describe(
+      'calls per minute and key, and ten times as many per organization, beyond which 429; across all processes with `REDIS_URL`; 0 disables it',
+    ),
   CALLS_PER_KEY: wholeNumber(0, 10_000)
     .default(10)
     .describe(
       'calls for transcripts, uploads and job results in flight per key in a process, beyond which 429; 0 disables it',
+    ),
+  CALLS_PER_ORGANIZATION: wholeNumber(0, 100_000)
+    .default(40)
+    .describe(
+      'the same calls in flight per organization in a process, of all its keys, beyond which 429; 0 disables it',
     ),
   CALLS_PER_PROCESS: wholeNumber(0, 100_000)
     .default(200)

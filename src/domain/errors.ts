@@ -1,4 +1,5 @@
 import { mistakeIn } from './api-key-text.js';
+import { tokenScope, type Scope } from './caller.js';
 import { CHANNEL_FORMS } from './channel-reference.js';
 import { ERROR_STATUSES, isRetryable, type ErrorCode } from './error-codes.js';
 import { PLAN_NAMES, type Plan } from './plan.js';
@@ -177,7 +178,7 @@ export function remainingQuota({ limit, used, reserved }: QuotaCounts): number {
 }
 
 /** The counts that decide about a reservation: those of the organization, or of the key when less remains for it. */
-export function decidingQuota({ key, ...organization }: QuotaState): QuotaCounts & { scope: 'organization' | 'key' } {
+export function decidingQuota({ key, ...organization }: QuotaState): QuotaCounts & { scope: LimitScope } {
   return key && remainingQuota(key) < remainingQuota(organization)
     ? { ...key, scope: 'key' }
     : { ...organization, scope: 'organization' };
@@ -249,18 +250,37 @@ export class UpstreamError extends DomainError {
   }
 }
 
-/** An API key exceeded its rate limit. */
+/** The API key or the token of a caller may not do what it is used for. */
+export class ScopeMissingError extends DomainError {
+  constructor(scope: Scope, of: 'key' | 'client') {
+    const lacks =
+      of === 'key'
+        ? `API key does not have the scope ${scope}`
+        : `access token does not have the scope ${tokenScope(scope)}`;
+    const advice = of === 'key' ? 'The operator can issue one that has it.' : 'Request a token that has it.';
+    super('scope_missing', `This ${lacks}. ${advice}`, { fields: { scope } });
+  }
+}
+
+/** Whose limit refuses a call. */
+export type LimitScope = 'key' | 'organization';
+
+const OF_ORGANIZATION = 'for all keys of your organization';
+
+/** An API key or its organization exceeded its rate limit. */
 export class RequestRateExceededError extends DomainError {
-  constructor(requestsPerMinute: number, retryAfterSeconds: number) {
-    const limit = `Rate limit of ${requestsPerMinute} requests per minute exceeded.`;
+  constructor(requestsPerMinute: number, retryAfterSeconds: number, scope: LimitScope = 'key') {
+    const whose = scope === 'key' ? '' : ` ${OF_ORGANIZATION}`;
+    const limit = `Rate limit of ${requestsPerMinute} requests per minute${whose} exceeded.`;
     super('rate_limited', `${limit} Retry after ${counted(retryAfterSeconds, 'second')}.`, { retryAfterSeconds });
   }
 }
 
-/** An API key has the maximum number of requests in flight. */
+/** An API key or its organization has the maximum number of requests in flight. */
 export class ConcurrencyLimitReachedError extends DomainError {
-  constructor(requestsMax: number, retryAfterSeconds: number) {
-    const limit = `Concurrency limit of ${counted(requestsMax, 'request')} for this key reached.`;
+  constructor(requestsMax: number, retryAfterSeconds: number, scope: LimitScope = 'key') {
+    const whose = scope === 'key' ? 'for this key' : OF_ORGANIZATION;
+    const limit = `Concurrency limit of ${counted(requestsMax, 'request')} ${whose} reached.`;
     super('rate_limited', `${limit} Retry when a running request has ended.`, { retryAfterSeconds });
   }
 }

@@ -63,7 +63,8 @@ class ErrorDto {
   @ApiPropertyOptional({
     type: String,
     description:
-      'With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it.',
+      'With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it. ' +
+      'With `scope_missing`: the scope that the operation requires, `read` or `write`.',
   })
   scope?: string;
 

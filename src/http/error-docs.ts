@@ -13,6 +13,7 @@ import {
   PlanLimitExceededError,
   PlaylistNotFoundError,
   RequestRateExceededError,
+  ScopeMissingError,
   ServiceAtCapacityError,
   TooManyFailedAuthenticationsError,
   UnauthorizedError,
@@ -51,6 +52,14 @@ const EXAMPLES = {
   },
   unauthorized: { title: 'The API key is missing', error: new UnauthorizedError() },
   invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError() },
+  read_scope_missing: {
+    title: 'The API key or the access token may not read',
+    error: new ScopeMissingError('read', 'client'),
+  },
+  write_scope_missing: {
+    title: 'The API key or the access token may read only',
+    error: new ScopeMissingError('write', 'key'),
+  },
   plan_limit_exceeded: {
     title: 'The request could exceed the monthly quota',
     error: new PlanLimitExceededError(QUOTA, 25, 7),
@@ -65,9 +74,12 @@ const EXAMPLES = {
   playlist_private: { title: 'The playlist is private', error: new PlaylistNotFoundError('private') },
   body_not_json: { title: 'The body is not JSON', error: unsupportedBody() },
   method_not_allowed: { title: 'The endpoint does not support the method', error: new MethodNotAllowedError('GET') },
-  rate_limited: { title: 'The rate limit of the API key is exceeded', error: new RequestRateExceededError(60, 12) },
+  rate_limited: {
+    title: 'The rate limit of the key or organization is exceeded',
+    error: new RequestRateExceededError(60, 12),
+  },
   concurrency_limited: {
-    title: 'The API key has too many requests for transcripts, uploads and job results in progress',
+    title: 'The API key or its organization has too many requests for transcripts, uploads and job results in progress',
     error: new ConcurrencyLimitReachedError(10, 2),
   },
   failed_authentications: {
@@ -148,8 +160,9 @@ export function describeRoutes({ paths, components = {} }: OpenAPIObject, routes
 }
 
 /** The common errors in the order of their list, then those that only this operation has. */
-function errorsOf({ declaredBy, method, query, bodyBytesMax }: Route): ErrorExample[] {
-  const documented = [...new Set(declaredBy.flatMap(documentedBy))];
+function errorsOf({ declaredBy, method, query, bodyBytesMax, scope }: Route): ErrorExample[] {
+  const otherScope = scope === 'read' ? 'write_scope_missing' : 'read_scope_missing';
+  const documented = [...new Set(declaredBy.flatMap(documentedBy))].filter((error) => error !== otherScope);
   const common: unknown[] = ['method_not_allowed', ...documented];
   const own = documented.flatMap((given) => {
     if (typeof given === 'string') return [];

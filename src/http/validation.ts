@@ -70,6 +70,15 @@ export function PageAfter(): PropertyDecorator {
   );
 }
 
+/** The query of a list in pages. */
+export class PageQueryDto {
+  @PageLimit(10)
+  limit: number = PAGE_SIZE_DEFAULT;
+
+  @PageAfter()
+  after?: string;
+}
+
 /** @returns NaN, which fails validation, unless the value is a string of decimal digits */
 export function digitsOf(value: unknown): number {
   return typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;

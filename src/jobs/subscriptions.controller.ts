@@ -20,6 +20,7 @@ import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
+import { PageQueryDto } from '../http/validation.js';
 import { AllowsHead } from '../http/route.decorators.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
 import {
@@ -31,7 +32,7 @@ import {
   OnJobs,
   TOO_MUCH_STORED,
 } from './dto/api-jobs.js';
-import { idempotencyKey, JobsQueryDto, organizationOf, ResultsQueryDto } from './dto/jobs-request.dto.js';
+import { idempotencyKey, organizationOf, ResultsQueryDto } from './dto/jobs-request.dto.js';
 import {
   FEED_EXAMPLE,
   FEED_LINES_EXAMPLE,
@@ -94,7 +95,12 @@ export class SubscriptionsController {
   )
   async createSubscription(@Body() body: CreateSubscriptionDto, @Req() request: Request): Promise<SubscriptionDto> {
     const context = requestContext(request);
-    const subscription = await this.subscriptions.create(body, payerOf(context), idempotencyKey(request));
+    const subscription = await this.subscriptions.create(
+      body,
+      payerOf(context),
+      idempotencyKey(request),
+      context.actor,
+    );
     context.log['subscriptionId'] = subscription.id;
     context.setHeader('Location', `/subscriptions/${subscription.id}`);
     return subscription;
@@ -111,7 +117,7 @@ export class SubscriptionsController {
   })
   @ApiResult(HttpStatus.OK, SubscriptionsPageDto, 'A page of subscriptions, newest first.', SUBSCRIPTIONS_PAGE_EXAMPLE)
   @ApiErrors(new UnknownCursorError(NEW_SUBSCRIPTION_EXAMPLE.id))
-  listSubscriptions(@Query() page: JobsQueryDto, @Req() request: Request): Promise<SubscriptionsPageDto> {
+  listSubscriptions(@Query() page: PageQueryDto, @Req() request: Request): Promise<SubscriptionsPageDto> {
     return this.subscriptions.list(requestContext(request).caller.organization.id, page);
   }
 
@@ -134,7 +140,8 @@ export class SubscriptionsController {
     description:
       'Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused is checked, ' +
       `${CHECK_REQUEST_SECONDS} seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. ` +
-      'On a plan without subscriptions it pauses again with the reason `plan_changed`.',
+      'On a plan without subscriptions it pauses again with the reason `plan_changed`. What is fetched after a change is charged to ' +
+      'the API key that makes it, and within its monthly limit.',
   })
   @ApiResult(HttpStatus.OK, SubscriptionDto, 'The changed subscription.', PAUSED_SUBSCRIPTION_EXAMPLE)
   @ApiErrors(NOTHING_TO_CHANGE)
@@ -144,7 +151,12 @@ export class SubscriptionsController {
     @Req() request: Request,
   ): Promise<SubscriptionDto> {
     if (body.checkMinutes === undefined && body.state === undefined) throw NOTHING_TO_CHANGE;
-    return this.subscriptions.change(organizationOf(request, 'subscription', id), id, body);
+    return this.subscriptions.change(
+      organizationOf(request, 'subscription', id),
+      id,
+      body,
+      requestContext(request).actor,
+    );
   }
 
   @Delete(':id')
@@ -157,7 +169,7 @@ export class SubscriptionsController {
   })
   @ApiNoContentResponse({ description: 'The subscription was deleted.' })
   deleteSubscription(@Param('id') id: string, @Req() request: Request): Promise<void> {
-    return this.subscriptions.delete(organizationOf(request, 'subscription', id), id);
+    return this.subscriptions.delete(organizationOf(request, 'subscription', id), id, requestContext(request).actor);
   }
 
   @Post(':id/check')

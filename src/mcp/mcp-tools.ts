@@ -15,8 +15,7 @@ import { z } from 'zod';
 import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
 import type { ErrorCode } from '../domain/error-codes.js';
-import { FeatureNotInPlanError } from '../domain/errors.js';
-import { planIncludes, requiredPlan } from '../domain/plan.js';
+import { requirePermission } from '../auth/permission.guard.js';
 import { asDomainError, causeText, logError } from '../http/error-report.js';
 import { requestContext, type RequestContext } from '../http/request-context.js';
 import { type Redactor, redactorFor } from '../observability/logging/redaction.js';
@@ -74,9 +73,9 @@ const LISTED: ListToolsResult = {
     inputSchema: objectSchema(z.toJSONSchema(input, { io: 'input' })),
     outputSchema: objectSchema(z.toJSONSchema(output, { io: 'output' })),
     annotations: {
-      readOnlyHint: effect === undefined,
+      readOnlyHint: effect === 'reads',
       destructiveHint: false,
-      idempotentHint: effect === undefined,
+      idempotentHint: effect === 'reads',
       openWorldHint: feature !== undefined,
     },
   })),
@@ -137,16 +136,14 @@ export class McpTools {
   private async callTool(params: CallToolRequest['params'], context: RequestContext): Promise<CallToolResult> {
     const tool = TOOLS.find(({ name }) => name === params.name);
     if (!tool) throw UNKNOWN_TOOL;
-    const { name, feature, limitsConcurrency } = tool;
+    const { name, feature, effect, limitsConcurrency } = tool;
     const count = (outcome: string): void =>
       this.calls.inc({ tool: name, outcome: context.responseEnd.aborted ? 'canceled' : outcome });
     context.log['tool'] = name;
     try {
       const { text, structured } = await inSpan('mcp.tool', { 'mcp.tool': name }, async () => {
-        const { organization, keyId } = context.caller;
-        if (feature !== undefined && !planIncludes(organization.plan, feature))
-          throw new FeatureNotInPlanError(feature, organization.plan, requiredPlan(feature));
-        if (limitsConcurrency) this.inFlight.acquire(keyId, context.ended());
+        requirePermission(context, effect === 'reads' ? 'read' : 'write', feature);
+        if (limitsConcurrency) this.inFlight.acquire(context.caller, context.ended());
         return tool.run(params.arguments ?? {}, context, this.services);
       });
       count('ok');

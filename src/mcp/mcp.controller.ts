@@ -6,7 +6,7 @@ import { Environment } from '../config/environment.js';
 import { RefusedRequestError } from '../domain/errors.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { contentOf } from '../http/response-docs.js';
-import { AnyQuery, BodyBytesMax } from '../http/route.decorators.js';
+import { AnyQuery, BodyBytesMax, Reads } from '../http/route.decorators.js';
 import { McpTools } from './mcp-tools.js';
 
 /** Messages have cursors and the client's description of itself. */
@@ -25,6 +25,7 @@ const JSON_OBJECT = { 'application/json': { schema: { type: 'object' as const } 
 @ApiTags('mcp')
 @Controller('mcp')
 @RequiresApiKey()
+@Reads()
 @BodyBytesMax(MESSAGE_BYTES_MAX)
 @AnyQuery()
 export class McpController {

@@ -31,7 +31,7 @@ export class TokenClientsService {
     }
     if (!found) return 'not_linked';
     if (found.key_id === null) return 'too_many';
-    return found.blocked ? 'blocked' : acceptCaller(this.database, found);
+    return found.blocked ? 'blocked' : acceptCaller(this.database, found, 'client');
   }
 
   /** Whether the operator has blocked a client in any organization, a deleted one too. */
@@ -55,7 +55,7 @@ export class TokenClientsService {
 type FoundClient = (FoundCaller | (Omit<FoundCaller, 'key_id'> & { key_id: null })) & { blocked: boolean };
 
 export const AUTHENTICATE_CLIENT = `
-  SELECT key.id AS key_id, organization.id, organization.name, organization.plan, key.revoked_at IS NOT NULL AS blocked,
+  SELECT key.id AS key_id, key.scopes, organization.id, organization.name, organization.plan, key.revoked_at IS NOT NULL AS blocked,
          key.last_used_at IS NULL OR key.last_used_at < clock_now() - interval '1 minute' AS stale
     FROM organizations organization LEFT JOIN api_keys key ON key.organization_id = organization.id AND key.client = $2
     WHERE organization.external_id = $1 AND organization.deleted_at IS NULL`;

@@ -4,8 +4,11 @@ import type { ErrorCode } from '../domain/error-codes.js';
 import { DomainError } from '../domain/errors.js';
 import { createCounter } from '../observability/metrics-registry.js';
 
-/** Limits that refuse requests: by key, by process, and by address after failed authentications. */
-const LIMITS = ['key_per_minute', 'key_in_flight', 'process_in_flight', 'failing_address'] as const;
+/** Limits that refuse requests: by key, by organization, by process, and by address after failed authentications. */
+const LIMITS = [
+  ...(['key_per_minute', 'key_in_flight', 'organization_per_minute', 'organization_in_flight'] as const),
+  ...(['process_in_flight', 'failing_address'] as const),
+];
 
 /** The codes of callers that are not accepted, with the reason as the metric names it. */
 const FAILURES: Readonly<Partial<Record<ErrorCode, string>>> = {

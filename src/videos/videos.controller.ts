@@ -9,7 +9,7 @@ import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript
 import { parseVideoList, parseVideoReference } from '../domain/video-reference.js';
 import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
 import { contentOf } from '../http/response-docs.js';
-import { RawUrlId } from '../http/route.decorators.js';
+import { RawUrlId, Reads } from '../http/route.decorators.js';
 import { ENTRY_MEDIA_TYPES, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../transcripts/sources/video-list.js';
 import { entryError } from '../transcripts/transcript-events.js';
@@ -56,19 +56,19 @@ export class VideosController {
       {
         [ENTRY_MEDIA_TYPES.text]: textContent(
           'One line per segment.',
-          'Good morning from the boatyard.\nThis little dinghy was built in 1962.\n',
+          'Good morning from the slip below the lighthouse.\nThis is the Marigold, a dinghy built here in 1962.\n',
         ),
         [ENTRY_MEDIA_TYPES.srt]: textContent(
           'SubRip subtitles.',
-          '1\n00:00:00,240 --> 00:00:03,360\nGood morning from the boatyard.\n',
+          '1\n00:00:00,240 --> 00:00:03,440\nGood morning from the slip below the lighthouse.\n',
         ),
         [ENTRY_MEDIA_TYPES.vtt]: textContent(
           'WebVTT subtitles.',
-          'WEBVTT\n\n00:00:00.240 --> 00:00:03.360\nGood morning from the boatyard.\n',
+          'WEBVTT\n\n00:00:00.240 --> 00:00:03.440\nGood morning from the slip below the lighthouse.\n',
         ),
         [ENTRY_MEDIA_TYPES.markdown]: textContent(
           'A Markdown document.',
-          '# We rebuilt a 1962 dinghy from the keel up\n\n<https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12\n',
+          '# We rebuilt a 1962 dinghy from the keel up\n\n<https://www.youtube.com/watch?v=hl-dinghy__> · 10:12\n',
         ),
       },
     ),
@@ -89,6 +89,7 @@ export class VideosController {
 
   @Post('transcripts')
   @HttpCode(HttpStatus.OK)
+  @Reads()
   @RequiresFeature('bulk_transcripts')
   @ApiOperation({
     summary: 'The transcripts of a list of videos',

@@ -7,8 +7,9 @@ import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors, ApiId, type ErrorExample } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
+import { PageQueryDto } from '../http/validation.js';
 import { AllowsHead } from '../http/route.decorators.js';
-import { CreateWebhookDto, DeliveriesQueryDto, EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
+import { CreateWebhookDto, EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
 import {
   DELIVERIES,
   DeliveriesPageDto,
@@ -74,7 +75,7 @@ export class WebhooksController {
     DISABLED,
   )
   createWebhook(@Body() body: CreateWebhookDto, @Req() request: Request): Promise<WebhookWithSecretDto> {
-    return this.webhooks.create(organizationOf(request), body);
+    return this.webhooks.create(organizationOf(request), body, requestContext(request).actor);
   }
 
   @Get()
@@ -95,7 +96,7 @@ export class WebhooksController {
   })
   @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.' })
   deleteWebhook(@Param('id') id: string, @Req() request: Request): Promise<void> {
-    return this.webhooks.delete(organizationOf(request, id), id);
+    return this.webhooks.delete(organizationOf(request, id), id, requestContext(request).actor);
   }
 
   @Post(':id/rotate')
@@ -110,7 +111,7 @@ export class WebhooksController {
   @ApiResult(HttpStatus.OK, WebhookWithSecretDto, 'The webhook, including its new secret.', ROTATED_WEBHOOK)
   @ApiErrors(DISABLED)
   rotateWebhook(@Param('id') id: string, @Req() request: Request): Promise<WebhookWithSecretDto> {
-    return this.webhooks.rotate(organizationOf(request, id), id);
+    return this.webhooks.rotate(organizationOf(request, id), id, requestContext(request).actor);
   }
 
   @Post(':id/test')
@@ -137,7 +138,7 @@ export class WebhooksController {
   @ApiErrors(new UnknownCursorError('msg_x'))
   async listWebhookDeliveries(
     @Param('id') id: string,
-    @Query() { limit, after }: DeliveriesQueryDto,
+    @Query() { limit, after }: PageQueryDto,
     @Req() request: Request,
   ): Promise<DeliveriesPageDto> {
     const { items, next } = await this.webhooks.deliveries(organizationOf(request, id), id, { limit, after });

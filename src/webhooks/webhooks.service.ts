@@ -4,6 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
+import type { Actor } from '../domain/caller.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 import type { CreateWebhookDto } from './dto/webhooks-request.dto.js';
 import type { DeliveryDto, WebhookDto, WebhookWithSecretDto } from './dto/webhooks-response.dto.js';
@@ -21,17 +22,29 @@ const COLUMNS = `
   CASE WHEN previous_secret_until > clock_now() THEN previous_secret_until END AS "previousSecretUntil",
   failing_since AS "failingSince", disabled_at AS "disabledAt", disabled_reason AS "disabledReason"`;
 
-const CREATE = `SELECT ${COLUMNS} FROM webhook_create($1, $2, $3, $4, $5, $6)`;
+/** What the audit trail has of a webhook, without the path of its URL, which can be a secret. */
+const AUDITED = `jsonb_build_object('url', substring(url FROM '^[a-z]+://[^/]+'), 'events', events)`;
+
+const CREATE = `
+  WITH created AS MATERIALIZED (
+    SELECT *, audit_record($7, 'webhook.created', $2, $1, NULL, ${AUDITED}) FROM webhook_create($1, $2, $3, $4, $5, $6)
+  ) SELECT ${COLUMNS} FROM created`;
 
 const LIST = `SELECT ${COLUMNS} FROM webhooks WHERE organization_id = $1 ORDER BY created_at, id`;
 
-const DELETE = 'DELETE FROM webhooks WHERE id = $1 AND organization_id = $2 RETURNING id';
+const DELETE = `
+  WITH deleted AS (
+    DELETE FROM webhooks WHERE id = $1 AND organization_id = $2
+      RETURNING id, audit_record($3, 'webhook.deleted', $2, $1, ${AUDITED}, NULL)
+  ) SELECT id FROM deleted`;
 
 /** $3 new stored secret, $4 hours for which the old one signs too. */
 const ROTATE = `
-  UPDATE webhooks
-    SET previous_secret = secret, previous_secret_until = clock_now() + make_interval(hours => $4), secret = $3
-    WHERE id = $1 AND organization_id = $2 RETURNING ${COLUMNS}`;
+  WITH rotated AS (
+    UPDATE webhooks
+      SET previous_secret = secret, previous_secret_until = clock_now() + make_interval(hours => $4), secret = $3
+      WHERE id = $1 AND organization_id = $2 RETURNING *, audit_record($5, 'webhook.rotated', $2, $1, NULL, ${AUDITED})
+  ) SELECT ${COLUMNS} FROM rotated`;
 
 const TARGET = `
   SELECT url, secret, CASE WHEN previous_secret_until > clock_now() THEN previous_secret END AS previous_secret
@@ -58,14 +71,19 @@ export class WebhooksService {
   ) {}
 
   /** @throws InvalidUrlError, WebhooksDisabledError, TooManyWebhooksError */
-  async create(organizationId: string, { url: text, events }: CreateWebhookDto): Promise<WebhookWithSecretDto> {
+  async create(
+    organizationId: string,
+    { url: text, events }: CreateWebhookDto,
+    actor: Actor,
+  ): Promise<WebhookWithSecretDto> {
     const url = parseWebhookUrl(text, this.environment.WEBHOOK_ALLOW_PRIVATE);
     const id = `whk_${randomBytes(12).toString('hex')}`;
     const secret = generateSecret();
     const stored = this.secrets.encrypt(id, secret);
     const host = hostOf(url);
     if (isIP(host) === 0) await this.resolver.addressesOf(host, organizationId);
-    const values = [id, organizationId, url.href, events ? [...new Set(events)] : null, stored, WEBHOOKS_MAX];
+    const columns = [id, organizationId, url.href, events ? [...new Set(events)] : null, stored];
+    const values = [...columns, WEBHOOKS_MAX, actor];
     const [webhook] = await queryWithDeadline<WebhookDto[]>(this.database, CREATE, values, organizationId);
     if (!webhook) throw new TooManyWebhooksError();
     return { ...webhook, secret: secretText(secret) };
@@ -77,16 +95,16 @@ export class WebhooksService {
   }
 
   /** With its deliveries. @throws WebhookNotFoundError */
-  async delete(organizationId: string, id: string): Promise<void> {
-    const [deleted = []] = await this.query<[unknown[], number]>(DELETE, organizationId, id);
+  async delete(organizationId: string, id: string, actor: Actor): Promise<void> {
+    const deleted = await this.query<unknown[]>(DELETE, organizationId, id, actor);
     if (deleted.length === 0) throw new WebhookNotFoundError();
   }
 
   /** Replaces the secret; for a day the old one signs too. @throws WebhookNotFoundError, WebhooksDisabledError */
-  async rotate(organizationId: string, id: string): Promise<WebhookWithSecretDto> {
+  async rotate(organizationId: string, id: string, actor: Actor): Promise<WebhookWithSecretDto> {
     const secret = generateSecret();
-    const values = [this.secrets.encrypt(id, secret), ROTATION_HOURS];
-    const [[webhook] = []] = await this.query<[WebhookDto[], number]>(ROTATE, organizationId, id, ...values);
+    const values = [this.secrets.encrypt(id, secret), ROTATION_HOURS, actor];
+    const [webhook] = await this.query<WebhookDto[]>(ROTATE, organizationId, id, ...values);
     if (!webhook) throw new WebhookNotFoundError();
     return { ...webhook, secret: secretText(secret) };
   }

@@ -59,11 +59,23 @@ describe('the admin commands', () => {
     expect(await json('usage', 'Acme')).toEqual(await database.quota.usage(String(organization['id'])));
   });
 
+  it('issue a key that may only read, and list its scopes', async () => {
+    await json('org', 'create', '--name', 'Scoped', '--plan', 'pro');
+    const issue = (...scopes: string[]) => json('key', 'issue', 'Scoped', ...scopes);
+    expect([(await issue('--scopes', 'read'))['scopes'], (await issue('--scopes', 'read,write'))['scopes']]).toEqual([
+      ['read'],
+      ['read', 'write'],
+    ]);
+    expect((await cli('key', 'list', 'Scoped')).output).toMatch(/ active +read +-/);
+    const { code, errorOutput } = await cli('key', 'issue', 'Scoped', '--scopes', 'admin');
+    expect([code, errorOutput]).toEqual([1, expect.stringContaining('--scopes')]);
+  });
+
   it('issue a key with a monthly limit of its own, list it, and verify its count', async () => {
     await json('org', 'create', '--name', 'Bounded', '--plan', 'pro');
     const issued = await json('key', 'issue', 'Bounded', '--monthly-limit', '500');
     expect(issued).toMatchObject({ monthlyLimit: 500 });
-    expect((await cli('key', 'list', 'Bounded')).output).toMatch(/ active +500 /);
+    expect((await cli('key', 'list', 'Bounded')).output).toMatch(/ active +read, write +500 /);
     const customer = { organizationId: String(issued['organizationId']), keyId: String(issued['id']) };
     await database.quota.settle(await database.reserved(customer, 5), 4);
     const rotated = await json('key', 'rotate', customer.keyId);
@@ -131,7 +143,7 @@ describe('the admin commands', () => {
     expect(await json('key', 'revoke', String(second['id']))).toMatchObject({ id: second['id'], stillValid: [] });
     const list = await cli('key', 'list', id);
     expect(list.output).toMatch(
-      /^ID +NAME +KIND +PREFIX +STATE +MONTHLY LIMIT +CREATED AT +EXPIRES AT +LAST USED AT\n/,
+      /^ID +NAME +KIND +PREFIX +STATE +SCOPES +MONTHLY LIMIT +CREATED AT +EXPIRES AT +LAST USED AT\n/,
     );
     expect(list.output.match(/ (active|revoked) /g)).toEqual([' active ', ...Array<string>(3).fill(' revoked ')]);
     expect(list.output).not.toMatch(KEY);

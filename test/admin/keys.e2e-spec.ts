@@ -31,7 +31,7 @@ describe('a key', () => {
     const { organizationId: other } = await database.newCustomer(null, 'free');
     const { key, id } = await database.keys.issue({ organizationId: other });
     expect(await authenticate(key)).toEqual({
-      keyId: id,
+      ...{ keyId: id, kind: 'key', scopes: ['read', 'write'] },
       organization: { id: other, name: 'Acme', plan: 'free' },
     });
     await database.organizations.change(other, { plan: 'pro' });

@@ -186,7 +186,9 @@ describe('the page for the operator', () => {
     await use('Issue a key');
     await page.tabTo('Monthly limit (empty: none of its own)');
     await page.type('5');
-    await page.press('Enter');
+    await page.tabTo('Scopes');
+    await page.press('ArrowDown');
+    await use('Issue');
     await page.untilShown('Store the key now');
     const key = await page.evaluate<string>('document.querySelector("#new-key").value');
     expect((await service.get('/usage', key)).body).toMatchObject({ organization: made.id, limit: 7 });
@@ -195,9 +197,11 @@ describe('the page for the operator', () => {
     await use('I have stored it');
     await untilDone('Issued a key.');
     expect(await page.evaluate('document.documentElement.outerHTML')).not.toContain(key);
-    expect((await admin(`/organizations/${made.id}/keys`)).keys).toMatchObject([{ monthlyLimit: 5, expiresAt: null }]);
+    expect((await admin(`/organizations/${made.id}/keys`)).keys).toMatchObject([
+      { monthlyLimit: 5, expiresAt: null, scopes: ['read'] },
+    ]);
     expect(await page.evaluate(`document.querySelector('td[data-label="Limit"]').textContent`)).toBe('5');
-    expect(await page.text()).toContain('name: default, expiresAt: –, monthlyLimit: 5');
+    expect(await page.text()).toContain('name: default, scopes: read, expiresAt: –, monthlyLimit: 5');
 
     await use('Revoke');
     expect(await page.focused()).toBe('Back');

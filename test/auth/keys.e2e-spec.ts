@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { JWK } from 'jose';
 import { Authentication } from '../../src/auth/authentication.js';
 import { RequestContext } from '../../src/http/request-context.js';
@@ -21,22 +21,30 @@ function pass(ms: number): void {
   passedMs += ms;
 }
 
-beforeEach(async () => {
+beforeEach(() => {
   const { performance } = globalThis;
   const now = performance.now.bind(performance);
   jest.spyOn(performance, 'now').mockImplementation(() => now() + passedMs);
-  provider = await TestIdentityProvider.start([{ id: 'reports', claims: { org_id: 'acme' } }]);
-  service = await startService({
-    environment: { OIDC_ISSUER: provider.issuer, OIDC_AUDIENCE: AUDIENCE, TRUST_PROXY: '1' },
+});
+afterEach(() => void jest.restoreAllMocks());
+
+const startProvider = () => TestIdentityProvider.start([{ id: 'reports', claims: { org_id: 'acme' } }]);
+
+/** For each test a provider whose keys the service has not read. */
+function useProvider(): void {
+  beforeEach(async () => {
+    provider = await startProvider();
+    service = await startService({
+      environment: { OIDC_ISSUER: provider.issuer, OIDC_AUDIENCE: AUDIENCE, TRUST_PROXY: '1' },
+    });
+    const { id } = await service.organization();
+    await service.query(`UPDATE organizations SET external_id = 'acme' WHERE id = '${id}'`);
   });
-  const { id } = await service.organization();
-  await service.query(`UPDATE organizations SET external_id = 'acme' WHERE id = '${id}'`);
-});
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await provider.stop();
-  await service.close();
-});
+  afterEach(async () => {
+    await provider.stop();
+    await service.close();
+  });
+}
 
 let addresses = 0;
 
@@ -53,6 +61,8 @@ const unavailable = { status: 503, code: 'service_unavailable' };
 const claims = { client_id: 'reports', org_id: 'acme' };
 
 describe('the keys of the provider', () => {
+  useProvider();
+
   it('are read once for any number of calls at once, and again when a token has a new one', async () => {
     const token = await provider.token('reports');
     await provider.requests();
@@ -136,6 +146,11 @@ describe('a provider of any content', () => {
   let keys: object[] | undefined;
   let whileAsked: () => void;
   let other: TestService;
+  // It only signs.
+  beforeAll(async () => {
+    provider = await startProvider();
+  });
+  afterAll(() => provider.stop());
   beforeEach(async () => {
     [asked, keys, whileAsked] = [[], undefined, () => undefined];
     server = createServer((request, response) => {
@@ -240,6 +255,8 @@ describe('a provider of any content', () => {
 });
 
 describe('the readiness of the service', () => {
+  useProvider();
+
   const dependency = { critical: false };
   const ready = () => service.request('GET', '/health/ready');
   const isUp = async () => String((await ready()).body.dependencies.identityProvider.status) === 'up';
@@ -265,6 +282,8 @@ describe('the readiness of the service', () => {
 });
 
 describe('without the provider', () => {
+  useProvider();
+
   it('the service starts, refuses tokens with 503 and accepts API keys; it accepts tokens when the provider is back', async () => {
     const token = await provider.token('reports');
     const unknown = await provider.sign(claims, { kid: 'unknown' });

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { exportSPKI, importJWK, type JWTPayload } from 'jose';
 import { DataSource } from 'typeorm';
+import { BackgroundLoops } from '../../src/background/background-loops.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { refuseSecrets, rowsAsText } from '../harness/plaintext-keys.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
@@ -29,6 +30,8 @@ beforeAll(async () => {
       TRUST_PROXY: '1',
     },
   });
+  // Tests count the queries of calls.
+  await service.app.get(BackgroundLoops).stop();
   organizationId = String(
     (await admin('POST', '/organizations', { name: 'Acme', plan: 'pro', externalId: 'acme' })).body.id,
   );

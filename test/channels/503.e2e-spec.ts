@@ -1,10 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
+import { useOwnTimeouts } from '../jest/wide-timeouts.js';
 
 let service: TestService;
 
 beforeAll(async () => {
+  // Some connections become silent.
+  useOwnTimeouts();
   // Polling `/usage` exceeds the default limit.
   service = await startService({ interruptible: true, environment: { RATE_LIMIT_PER_MINUTE: 0 } });
 });

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CHANNELS } from './catalogue/catalogue.js';
+import { GENERATED_FORMS } from './catalogue/generated-channels.js';
 import { PLAYLISTS } from './catalogue/playlists.js';
 import type { Fault } from './faults/fault-registry.js';
 import {
@@ -98,8 +99,8 @@ function usage(): string {
   const playlists = PLAYLISTS.map(({ id, title }) => `  ${id}  ${title}`).join('\n');
   return (
     `A fake YouTube.\n\nChannels:\n${channels}\n` +
-    `  @<videos>-videos-no-<number>  generated, e.g. @25-videos-no-12\n` +
-    `  @bench-<videos>x<cues>  generated, e.g. @bench-100x1500\n\n` +
+    GENERATED_FORMS.map((form) => `  ${form}\n`).join('') +
+    '\n' +
     `Playlists:\n${playlists}\n\n` +
     'GET /fake-youtube/requests  counts of the received requests\n' +
     'POST /fake-youtube/faults   {"faults":[{"kind":"429","match":{"kind":"player"},"rate":0.1}],"latencyMs":50}\n' +

@@ -7,6 +7,7 @@ import { EmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.
 import { copyTestCluster } from '../database/cluster-user.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
+import { useOwnTimeouts } from '../jest/wide-timeouts.js';
 
 const ready = (service: TestService): Promise<ServiceResponse> => service.request('GET', '/health/ready');
 
@@ -14,6 +15,8 @@ describe('the probes', () => {
   let service: TestService;
 
   beforeAll(async () => {
+    // Some connections become silent.
+    useOwnTimeouts();
     service = await startService({ interruptible: true });
   });
   afterAll(() => service.close());

@@ -12,7 +12,9 @@ let key: string;
 let routes: { path: string; method: string; token: string }[];
 
 beforeAll(async () => {
-  service = await startService({ environment: { ADMIN_TOKEN, CALLS_PER_KEY: 0, RATE_LIMIT_PER_MINUTE: 0 } });
+  service = await startService({
+    environment: { ADMIN_TOKEN, CALLS_PER_KEY: 0, CALLS_PER_ORGANIZATION: 0, RATE_LIMIT_PER_MINUTE: 0 },
+  });
   organization = await service.organization();
   ({ key } = organization);
   const { paths } = (await service.request('GET', '/docs-json')).body as { paths: Record<string, object> };

@@ -112,6 +112,23 @@ function chosen(): [path: string, method: string, response: OneResponse][] {
 
 const TRANSCRIPTS = '/channels/{id}/transcripts';
 
+interface Example {
+  videoId?: string;
+  metadata?: object;
+  transcript?: Record<string, unknown[]>;
+  playlist?: { id: string };
+  results?: unknown;
+}
+
+/** The objects with a property within the examples of the document. */
+function examplesWith(value: unknown, property: string, isExample = false): Example[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const within = Object.entries(value).flatMap(([name, each]) =>
+    examplesWith(each, property, isExample || name === 'example' || name === 'examples'),
+  );
+  return isExample && property in value ? [value, ...within] : within;
+}
+
 describe('the OpenAPI document', () => {
   it('lists exactly the routes that are served', () => {
     const { router } = service.app.getHttpAdapter().getInstance() as { router: Router };
@@ -313,7 +330,7 @@ describe('a response matches the document', () => {
         '{"channel":"@tidewater","limit":1}',
       )
     ).body as { id: string };
-    await until(async () => (await service.get(`/jobs/${job.id}`, key)).body.state === 'completed', 20_000);
+    await until(async () => (await service.get(`/jobs/${job.id}`, key)).body.state === 'completed');
     const subscription = await follow(service, key, { channel: '@tidewater' });
     const requests: Record<string, [path: string, body?: string]> = {
       [TRANSCRIPTS]: ['/channels/@tidewater/transcripts?limit=1'],
@@ -338,6 +355,30 @@ describe('a response matches the document', () => {
         const sent = await service.request(method.toUpperCase(), target, headers, body);
         expect([path, sent.status, sent.headers['content-type']?.split(';')[0]]).toEqual([path, 200, type]);
       }
+    }
+  });
+
+  it('in its examples, whose texts are those of the demo', async () => {
+    const { key } = await service.organization();
+    const headers = { Authorization: `Bearer ${key}`, ...JSON_TYPE };
+    const entries = examplesWith(document.paths, 'transcript');
+    expect(entries.map(({ videoId }) => videoId)).toEqual(expect.arrayContaining(['hl-dinghy__', 'hl-silent__']));
+    for (const { videoId, metadata, transcript } of entries) {
+      const body = JSON.stringify({ videos: [videoId] });
+      const [entry] = (await service.request('POST', '/transcripts', headers, body)).body.results as any[];
+      const { title, url, durationSeconds, viewCount, captionTracks } = entry.metadata;
+      expect(metadata).toMatchObject({ title, url, durationSeconds, viewCount, captionTracks });
+      for (const [language, segments] of Object.entries(transcript ?? {}))
+        expect(segments).toEqual(entry.transcript[language].slice(0, segments.length));
+    }
+    const ofPlaylists = examplesWith(document.paths, 'playlist').filter(({ results }) => results);
+    expect(ofPlaylists).toHaveLength(1);
+    for (const { playlist } of ofPlaylists)
+      expect((await service.get(`/playlists/${playlist?.id}/transcripts`, key)).body.playlist).toEqual(playlist);
+    const [, , texts] = chosen().find(([path]) => path === '/videos/{id}/transcript') ?? [];
+    for (const [type, { example }] of Object.entries(texts?.['x-other-content'] ?? {})) {
+      const { text } = await service.get('/videos/hl-dinghy__/transcript', key, { Accept: type });
+      expect(text.slice(0, String(example).length)).toBe(example);
     }
   });
 

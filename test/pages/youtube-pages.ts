@@ -37,16 +37,19 @@ interface LockupFields {
   /** The name of the channel in a row of its own, or in the row of the facts. */
   byline?: string;
   sameRow?: boolean;
+  /** The texts of all rows, instead of `parts`. */
+  rows?: readonly (readonly string[])[];
 }
 
 /** An item in the shape of playlists since June 2026. */
 export function lockup(videoId: string, fields: LockupFields = {}) {
   const { title = `Video ${videoId}`, parts = ['1.2k views', '4 months ago'], badge, time, byline, sameRow } = fields;
+  const textsOf = (texts: readonly string[]) => texts.map((content) => ({ text: { content } }));
   const titled = title === null ? {} : { title: { content: title } };
-  const facts = parts.map((content) => ({ text: { content } }));
   const onTap = { innertubeCommand: { browseEndpoint: { browseId: CHANNEL_ID } } };
   const named = byline === undefined ? [] : [{ text: { content: byline, commandRuns: [{ startIndex: 0, onTap }] } }];
-  const rows = sameRow === true ? [[...named, ...facts]] : [named, facts].filter((row) => row.length > 0);
+  const facts = fields.rows?.map(textsOf) ?? [textsOf(parts)];
+  const rows = sameRow === true ? [[...named, ...facts.flat()]] : [named, ...facts];
   const badges = [{ badgeViewModel: { badgeText: 'Badge', badgeStyle: badge } }];
   const metadataRows = [
     ...rows.map((metadataParts) => ({ metadataParts })),

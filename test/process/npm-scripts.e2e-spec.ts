@@ -75,7 +75,7 @@ describe('SIGTERM to npm', () => {
     'ends `npm run %s`: its service, fake YouTube and PostgreSQL, and it listened where PORT and HOST say',
     async (script) => {
       const port = String(await freePort());
-      const printed = /(http:\/\/\S+)\/docs[^]* DATA_DIR=(\S+) [^]*Ctrl-C/;
+      const printed = /(http:\/\/\S+)\/docs[^]* export BASE_URL=\1 KEY=ctk_\S+\n[^]* DATA_DIR=(\S+) [^]*Ctrl-C/;
       const [, url = '', data = ''] = await start(script, printed, { PORT: port, HOST: '127.0.0.2' });
       expect(url).toBe(`http://127.0.0.2:${port}`);
       expect((await fetch(`${url}/health/ready`)).status).toBe(200);

@@ -60,10 +60,9 @@ export class RecordedReport {
 
   async uploads(): Promise<Comparison> {
     const { uploads } = await listUploads(this.platform, this.channelId, this.videos.length);
-    return {
-      recorded: this.videos.map((video) => at(video, 'videoId')),
-      played: uploads.slice(0, this.videos.length).map(({ videoId }) => videoId),
-    };
+    const recorded = this.videos.map((video) => at(video, 'videoId'));
+    // The doctor leaves out what cannot have captions.
+    return { recorded, played: uploads.map(({ videoId }) => videoId).filter((id) => recorded.includes(id)) };
   }
 
   /** The outcome of each video that was requested. */

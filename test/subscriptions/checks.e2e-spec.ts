@@ -9,7 +9,7 @@ const DAY = 24 * HOUR;
 
 let steps: SliceSteps;
 beforeAll(async () => {
-  steps = await SliceSteps.start();
+  steps = await SliceSteps.start({ environment: { UPSTREAM_RETRIES: 0 } });
 });
 afterAll(() => steps.service.close());
 beforeEach(() => steps.reset());

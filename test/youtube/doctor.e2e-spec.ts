@@ -91,9 +91,30 @@ describe('the doctor', () => {
     expect(report.findings).toContainEqual(expect.stringContaining(finding));
   });
 
-  it('states that the channel does not exist', async () => {
+  it('asks for videos that can have captions, not for those that are live or announced', async () => {
+    const { serves, videos } = await examined({}, 'harbourlight', 2);
+    expect([serves, videos.map(({ videoId, outcome }) => `${videoId} ${outcome}`)]).toEqual([
+      true,
+      ['hl-dinghy__ ok', 'hl-bowline_ ok'],
+    ]);
+  });
+
+  it.each([
+    ['serve', true, 'served', []],
+    ['not serve', false, 'refused', [{ kind: 'captcha', match: { kind: 'player' } } as const]],
+  ] as const)(
+    'finds by its controls that the service would %s, at a channel without uploads',
+    async (_, serves, control, faults) => {
+      fakeYoutube.setFaults(...faults);
+      const report = await examined({ YOUTUBE_CLIENTS: ['VISIONOS', 'IOS'] }, 'emptyslip');
+      expect([report.serves, report.videos]).toEqual([serves, []]);
+      expect(report.findings).toContain(`client IOS no video to ask for, control ${control}`);
+    },
+  );
+
+  it('states that the channel does not exist, which says nothing about the address', async () => {
     const { serves, findings } = await examined({}, 'nobody-here');
-    expect([serves, findings[0]]).toEqual([false, expect.stringMatching(/^FAILED channel_not_found/)]);
+    expect([serves, findings[0]]).toEqual([null, expect.stringMatching(/^FAILED channel_not_found/)]);
   });
 });
 
@@ -104,6 +125,11 @@ describe('npm run smoke', () => {
     expect(code).toBe(1);
     expect(output).toMatch(/^FAILED upstream_blocked: /m);
     expect(output.trim().split('\n').at(-1)).toBe('The service would not serve.');
+  });
+
+  it('does not judge the address by a channel that does not exist', async () => {
+    const { code, output } = await smoke(['@nobody-here']);
+    expect([code, output.trim().split('\n').at(-1)]).toEqual([1, 'This channel does not exist: name another one.']);
   });
 
   it.each([[['@tidewater', '--record']], [['https://example.org/@x']]])('ends with one line for %j', async (words) => {

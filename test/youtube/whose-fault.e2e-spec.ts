@@ -144,7 +144,7 @@ describe('a client that is refused', () => {
   });
 
   it.each(['500', 'hang'] as const)('with %s is not asked any more when others are served', async (kind) => {
-    await reopen({ UPSTREAM_TIMEOUT_SECONDS: 1 });
+    await reopen({ UPSTREAM_TIMEOUT_SECONDS: 5 });
     fakeYoutube.setFaults({ kind, match: { kind: 'player', client: 'VISIONOS' } });
     expect(ends(await readAll(VIDEOS.slice(0, 12)))).toEqual(['ok']);
     fakeYoutube.requests.clear();

@@ -8,6 +8,7 @@ export const OPERATIONS = {
   getVideoTranscript: 'GET /videos/{id}/transcript',
   getVideoTranscripts: 'POST /transcripts',
   getUsage: 'GET /usage',
+  listChanges: 'GET /audit',
   createJob: 'POST /jobs',
   listJobs: 'GET /jobs',
   getJob: 'GET /jobs/{id}',

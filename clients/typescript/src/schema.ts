@@ -124,6 +124,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the changes in the organization
+         * @description Returns who changed jobs, subscriptions, webhooks, API keys, the plan and the limit of the organization, on every plan. Who the operators are, and from where they call, is left out. Entries are stored as long as usage.
+         */
+        get: operations["listChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/.well-known/oauth-protected-resource": {
         parameters: {
             query?: never;
@@ -237,7 +257,7 @@ export interface paths {
         put?: never;
         /**
          * Resume an archive job
-         * @description Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. A job that is queued or running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.
+         * @description Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. What is fetched from then on is charged to the API key that resumes it, and within its monthly limit. A job that is queued or running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.
          */
         post: operations["resumeJob"];
         delete?: never;
@@ -313,7 +333,7 @@ export interface paths {
         head?: never;
         /**
          * Change, pause or continue a subscription
-         * @description Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused is checked, 10 seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`.
+         * @description Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused is checked, 10 seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`. What is fetched after a change is charged to the API key that makes it, and within its monthly limit.
          */
         patch: operations["changeSubscription"];
         trace?: never;
@@ -560,7 +580,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate an API key
-         * @description Issues a key that replaces another, with the same name, lifetime and monthly limit, against which both count. The old key stays valid for a grace period. The response contains the new key, which cannot be retrieved later.
+         * @description Issues a key that replaces another, with the same name, lifetime, scopes and monthly limit, against which both count. The old key stays valid for a grace period. The response contains the new key, which cannot be retrieved later.
          */
         post: operations["rotateKey"];
         delete?: never;
@@ -677,8 +697,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the changes made by operators
-         * @description Returns who changed organizations, API keys, jobs and usage, over HTTP or by a command, and what it was before. An entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).
+         * List the changes made by operators and callers
+         * @description Returns who changed organizations, API keys and usage, or jobs, subscriptions and webhooks, and what it was before. An entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).
          */
         get: operations["listAudit"];
         put?: never;
@@ -1103,6 +1123,58 @@ export interface components {
             history: components["schemas"]["MonthUsed"][];
             /** @description The same for the calling API key. Absent when it has no limit of its own. Keys that were rotated share their limit and their counts; `remaining` is never more than that of the organization. */
             key?: components["schemas"]["UsageCounts"];
+        };
+        AuditEntry: {
+            /** @description The ID of the entry. Later entries have higher IDs. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When the change was made.
+             */
+            at: string;
+            /**
+             * @description Who made it: an operator over HTTP (`admin`) or by a command (`cli`), or a caller with an API `key` or as a `client` of the identity provider.
+             * @enum {string}
+             */
+            actor: "admin" | "cli" | "key" | "client";
+            /** @description The ID of the API key or client of a caller. Null for an operator. */
+            keyId: string | null;
+            /**
+             * @description What was done.
+             * @enum {string}
+             */
+            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "job.created" | "job.canceled" | "job.resumed" | "job.deleted" | "subscription.created" | "subscription.changed" | "subscription.deleted" | "webhook.created" | "webhook.rotated" | "webhook.deleted" | "usage.pruned";
+            /** @description The organization. Null for `usage.pruned`. */
+            organizationId: string | null;
+            /** @description The ID of what was changed. Null for `usage.pruned`. */
+            target: string | null;
+            /** @description The changed values before. Null when there were none. */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The changed values after. API keys and other secrets are never among them. */
+            after: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The ID of the request, as the caller may have chosen it. Null for a command. */
+            requestId: string | null;
+            /** @description The ID that the service gave the request; its line in the log has it too. Null for a command. */
+            callId: string | null;
+            /** @description The address that the request came from. Null for a command. */
+            address: string | null;
+            /** @description The operator who made it with a token of the identity provider. Null with the admin token, and for others. */
+            person: {
+                /** @description The claim `sub` of the token. */
+                sub: string;
+                /** @description The claim `email`. Null when the token has none. */
+                email: string | null;
+            } | null;
+        };
+        AuditPage: {
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+            /** @description The changes, newest first. */
+            entries: components["schemas"]["AuditEntry"][];
         };
         ResourceMetadata: {
             /** @description What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. Absent if the request has no valid `Host`. */
@@ -1796,6 +1868,8 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            scopes: ("read" | "write")[];
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1838,6 +1912,13 @@ export interface components {
              * @example 500
              */
             monthlyLimit?: number | null;
+            /**
+             * @description What the key may do, by default both: `read`, and `write`, which changes jobs, subscriptions and webhooks. The scopes of a key do not change.
+             * @example [
+             *       "read"
+             *     ]
+             */
+            scopes?: ("read" | "write")[];
         };
         Key: {
             /** @description The ID of the key, for rotating and revoking it. */
@@ -1857,6 +1938,8 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            scopes: ("read" | "write")[];
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1904,6 +1987,8 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            scopes: ("read" | "write")[];
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1956,6 +2041,8 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            scopes: ("read" | "write")[];
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -2088,56 +2175,6 @@ export interface components {
             /** @description The number of removed calls. */
             calls: number;
         };
-        AuditEntry: {
-            /** @description The ID of the entry. Later entries have higher IDs. */
-            id: string;
-            /**
-             * Format: date-time
-             * @description When the change was made.
-             */
-            at: string;
-            /**
-             * @description Who made it: `admin` over HTTP, `cli` by a command.
-             * @enum {string}
-             */
-            actor: "admin" | "cli";
-            /**
-             * @description What was done.
-             * @enum {string}
-             */
-            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "job.canceled" | "usage.pruned";
-            /** @description The organization. Null for `usage.pruned`. */
-            organizationId: string | null;
-            /** @description The ID of the organization, key or job that was changed. Null for `usage.pruned`. */
-            target: string | null;
-            /** @description The changed values before. Null when there were none. */
-            before: {
-                [key: string]: unknown;
-            } | null;
-            /** @description The changed values after. API keys and other secrets are never among them. */
-            after: {
-                [key: string]: unknown;
-            } | null;
-            /** @description The ID of the request, as the caller may have chosen it. Null for a command. */
-            requestId: string | null;
-            /** @description The ID that the service gave the request; its line in the log has it too. Null for a command. */
-            callId: string | null;
-            /** @description The address that the request came from. Null for a command. */
-            address: string | null;
-            /** @description Who made it with a token of the identity provider. Null with the admin token, and for a command. */
-            person: {
-                /** @description The claim `sub` of the token. */
-                sub: string;
-                /** @description The claim `email`. Null when the token has none. */
-                email: string | null;
-            } | null;
-        };
-        AuditPage: {
-            /** @description The value of `after` for the next page. Null on the last page. */
-            next: string | null;
-            /** @description The changes, newest first. */
-            entries: components["schemas"]["AuditEntry"][];
-        };
         EgressPace: {
             /** @description The kind of request. */
             kind: string;
@@ -2246,7 +2283,7 @@ export interface components {
              * @description A stable error code.
              * @enum {string}
              */
-            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "invalid_token" | "plan_limit_exceeded" | "feature_not_in_plan" | "organization_not_linked" | "client_blocked" | "admin_role_required" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "subscription_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "too_many_subscriptions" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
+            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "invalid_token" | "plan_limit_exceeded" | "feature_not_in_plan" | "scope_missing" | "organization_not_linked" | "client_blocked" | "admin_role_required" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "subscription_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "too_many_subscriptions" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
             /** @description A message for developers. Its wording may change; match on `code` instead. */
             message: string;
             /** @description Whether the same request can succeed later. */
@@ -2273,7 +2310,7 @@ export interface components {
              * @description With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.
              */
             resetAt?: string;
-            /** @description With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it. */
+            /** @description With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it. With `scope_missing`: the scope that the operation requires, `read` or `write`. */
             scope?: string;
             /** @description With `feature_not_in_plan`: the feature that the plan does not include. */
             feature?: string;
@@ -2296,7 +2333,7 @@ export interface components {
         /** @description The ID of the request. */
         "X-Request-Id": string;
         /**
-         * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+         * @description The limits: calls in a `minute`, and transcripts in a `month`, each with its quota `q` and its window `w` in seconds. Each is that of the key or that of the organization, of which less remains.
          * @example "minute";q=60;w=60, "month";q=5000;w=2592000
          */
         "RateLimit-Policy": string;
@@ -2305,7 +2342,7 @@ export interface components {
          * @example "minute";r=59;t=60, "month";r=4975;t=604800
          */
         RateLimit: string;
-        /** @description Requests per minute that the key may make. */
+        /** @description Requests per minute that the key may make, or all keys of the organization when fewer remain for them. */
         "X-RateLimit-Limit": number;
         /** @description Requests that remain in the current window of one minute. */
         "X-RateLimit-Remaining": number;
@@ -2354,7 +2391,7 @@ export interface operations {
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -2399,14 +2436,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -2483,7 +2520,7 @@ export interface operations {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                     "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -2495,7 +2532,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `feature_not_in_plan`: The plan does not include channel transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2537,7 +2574,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2681,7 +2718,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2723,7 +2760,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2842,7 +2879,7 @@ export interface operations {
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -2890,14 +2927,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -2978,7 +3015,7 @@ export interface operations {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                     "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -2990,7 +3027,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3032,7 +3069,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3149,7 +3186,7 @@ export interface operations {
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -3191,14 +3228,14 @@ export interface operations {
                      *       "transcript": {
                      *         "en": [
                      *           {
-                     *             "text": "Good morning from the boatyard.",
+                     *             "text": "Good morning from the slip below the lighthouse.",
                      *             "start": 0.24,
-                     *             "duration": 3.12
+                     *             "duration": 3.2
                      *           },
                      *           {
-                     *             "text": "This little dinghy was built in 1962.",
-                     *             "start": 3.4,
-                     *             "duration": 2.9
+                     *             "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *             "start": 3.62,
+                     *             "duration": 3.333
                      *           }
                      *         ]
                      *       },
@@ -3244,7 +3281,7 @@ export interface operations {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                     "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -3256,7 +3293,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3313,7 +3350,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3420,7 +3457,7 @@ export interface operations {
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -3464,14 +3501,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -3552,7 +3589,7 @@ export interface operations {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                     "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -3564,7 +3601,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3621,7 +3658,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3738,7 +3775,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3765,7 +3802,167 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    listChanges: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes, newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "entries": [
+                     *         {
+                     *           "id": "4215",
+                     *           "at": "2026-11-20T16:21:44.000Z",
+                     *           "actor": "key",
+                     *           "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *           "action": "job.canceled",
+                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "target": "job_2vXk9QmB7sTfLwYzR4nCdE",
+                     *           "before": {
+                     *             "state": "running"
+                     *           },
+                     *           "after": {
+                     *             "state": "canceled"
+                     *           },
+                     *           "requestId": "nightly-4711",
+                     *           "callId": "8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813",
+                     *           "address": "203.0.113.9",
+                     *           "person": null
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4034,7 +4231,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4061,7 +4258,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4211,7 +4408,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4298,7 +4495,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4446,7 +4643,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4488,7 +4685,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4591,7 +4788,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4633,7 +4830,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4781,7 +4978,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4868,7 +5065,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5016,7 +5213,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5118,7 +5315,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5232,14 +5429,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -5343,7 +5540,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5400,7 +5597,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5550,7 +5747,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5577,7 +5774,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5722,7 +5919,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel subscriptions. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `feature_not_in_plan`: The plan does not include channel subscriptions. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5809,7 +6006,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_subscriptions`: The organization has too many subscriptions. `too_many_jobs`: The organization stores too many results. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_subscriptions`: The organization has too many subscriptions. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5952,7 +6149,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5994,7 +6191,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6097,7 +6294,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6139,7 +6336,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6286,7 +6483,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6358,7 +6555,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6501,7 +6698,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6588,7 +6785,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `rate_limited`: A check was requested a moment ago. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `rate_limited`: A check was requested a moment ago. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6701,14 +6898,14 @@ export interface operations {
                      *           "transcript": {
                      *             "en": [
                      *               {
-                     *                 "text": "Good morning from the boatyard.",
+                     *                 "text": "Good morning from the slip below the lighthouse.",
                      *                 "start": 0.24,
-                     *                 "duration": 3.12
+                     *                 "duration": 3.2
                      *               },
                      *               {
-                     *                 "text": "This little dinghy was built in 1962.",
-                     *                 "start": 3.4,
-                     *                 "duration": 2.9
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
                      *               }
                      *             ]
                      *           },
@@ -6806,7 +7003,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6863,7 +7060,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6984,7 +7181,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7011,7 +7208,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7133,7 +7330,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7205,7 +7402,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7308,7 +7505,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7350,7 +7547,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7471,7 +7668,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7558,7 +7755,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7671,7 +7868,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7758,7 +7955,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7887,7 +8084,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7929,7 +8126,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8059,7 +8256,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: The page that sends the request is not allowed to. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `invalid_request`: The page that sends the request is not allowed to. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8131,7 +8328,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8926,6 +9123,10 @@ export interface operations {
                      *           "client": null,
                      *           "prefix": "ctk_4fGh2K",
                      *           "monthlyLimit": null,
+                     *           "scopes": [
+                     *             "read",
+                     *             "write"
+                     *           ],
                      *           "createdAt": "2026-11-02T09:31:00.000Z",
                      *           "expiresAt": null,
                      *           "revokedAt": null,
@@ -9066,6 +9267,10 @@ export interface operations {
                      *       "client": null,
                      *       "prefix": "ctk_4fGh2K",
                      *       "monthlyLimit": null,
+                     *       "scopes": [
+                     *         "read",
+                     *         "write"
+                     *       ],
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": null,
@@ -9224,6 +9429,10 @@ export interface operations {
                      *       "client": null,
                      *       "prefix": "ctk_4fGh2K",
                      *       "monthlyLimit": null,
+                     *       "scopes": [
+                     *         "read",
+                     *         "write"
+                     *       ],
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": null,
@@ -9238,6 +9447,10 @@ export interface operations {
                      *         "client": null,
                      *         "prefix": "ctk_4fGh2K",
                      *         "monthlyLimit": null,
+                     *         "scopes": [
+                     *           "read",
+                     *           "write"
+                     *         ],
                      *         "createdAt": "2026-11-02T09:31:00.000Z",
                      *         "expiresAt": null,
                      *         "revokedAt": null,
@@ -9402,6 +9615,10 @@ export interface operations {
                      *       "client": null,
                      *       "prefix": "ctk_4fGh2K",
                      *       "monthlyLimit": null,
+                     *       "scopes": [
+                     *         "read",
+                     *         "write"
+                     *       ],
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": "2026-11-20T18:00:00.000Z",
@@ -9536,6 +9753,10 @@ export interface operations {
                      *       "client": "reports",
                      *       "prefix": null,
                      *       "monthlyLimit": null,
+                     *       "scopes": [
+                     *         "read",
+                     *         "write"
+                     *       ],
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": null,
@@ -10176,25 +10397,23 @@ export interface operations {
                      * @example {
                      *       "entries": [
                      *         {
-                     *           "id": "4212",
-                     *           "at": "2026-11-20T16:00:00.000Z",
-                     *           "actor": "admin",
-                     *           "action": "organization.plan_changed",
+                     *           "id": "4215",
+                     *           "at": "2026-11-20T16:21:44.000Z",
+                     *           "actor": "key",
+                     *           "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *           "action": "job.canceled",
                      *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-                     *           "target": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "target": "job_2vXk9QmB7sTfLwYzR4nCdE",
                      *           "before": {
-                     *             "plan": "free"
+                     *             "state": "running"
                      *           },
                      *           "after": {
-                     *             "plan": "pro"
+                     *             "state": "canceled"
                      *           },
-                     *           "requestId": "invoice-2026-11",
+                     *           "requestId": "nightly-4711",
                      *           "callId": "8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813",
                      *           "address": "203.0.113.9",
-                     *           "person": {
-                     *             "sub": "5f1c8c52-0b7e-4c1d-9a51-7c2f0e7a9b60",
-                     *             "email": "ada@example.com"
-                     *           }
+                     *           "person": null
                      *         }
                      *       ],
                      *       "next": null

@@ -1,5 +1,5 @@
-import type { Command } from 'commander';
-import { CLI_ACTOR } from '../../domain/caller.js';
+import { type Command, Option } from 'commander';
+import { CLI_ACTOR, SCOPES } from '../../domain/caller.js';
 import type { ApiKey, IssuedKey } from '../../organizations/api-key.js';
 import {
   GRACE_HOURS_DEFAULT,
@@ -8,6 +8,9 @@ import {
   MONTHLY_LIMIT_MAX,
 } from '../../organizations/limits.js';
 import { ALL, asText, wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
+
+/** The scopes are separated by commas. */
+type IssueOptions = { name?: string; expiresInDays?: number; monthlyLimit?: number; scopes?: string };
 
 /** Adds `key issue`, `key list`, `key rotate`, `key revoke` and `key unblock`. */
 export function addKeyCommands(program: Command, run: RunWork): void {
@@ -28,10 +31,17 @@ export function addKeyCommands(program: Command, run: RunWork): void {
       "transcripts per month that the key may use of the organization's quota (default: all of it)",
       wholeNumberArgument(0, MONTHLY_LIMIT_MAX),
     )
-    .action((idOrName: string, options: { name?: string; expiresInDays?: number; monthlyLimit?: number }) =>
+    .addOption(
+      new Option(
+        '--scopes <scopes>',
+        'what the key may do; write changes jobs, subscriptions and webhooks (default: both)',
+      ).choices([...SCOPES, SCOPES.join()]),
+    )
+    .action((idOrName: string, { scopes, ...options }: IssueOptions) =>
       run(async ({ organizations, keys }) => {
         const { id: organizationId } = await organizations.find(idOrName);
-        return issuedResult(await keys.issue({ organizationId, ...options }, CLI_ACTOR));
+        const allowed = SCOPES.filter((scope) => scopes === undefined || scopes.split(',').includes(scope));
+        return issuedResult(await keys.issue({ organizationId, ...options, scopes: allowed }, CLI_ACTOR));
       }),
     );
 
@@ -82,9 +92,9 @@ function issuedResult(issued: IssuedKey): CommandResult {
 }
 
 function withState(key: ApiKey) {
-  const { id, name, kind, prefix, monthlyLimit, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
+  const { id, name, kind, prefix, monthlyLimit, scopes, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
   const current = expiresAt && expiresAt <= new Date() ? 'expired' : key.replacedBy ? 'replaced' : 'active';
   const ended = kind === 'oidc' ? 'blocked' : 'revoked';
   const state = revokedAt ? ended : current;
-  return { id, name, kind, prefix, state, monthlyLimit, createdAt, expiresAt, lastUsedAt };
+  return { id, name, kind, prefix, state, scopes, monthlyLimit, createdAt, expiresAt, lastUsedAt };
 }

@@ -55,7 +55,7 @@ export function addUsageCommands(program: Command, run: RunWork): void {
 
   program
     .command('audit')
-    .description('list what operators changed, newest first')
+    .description('list what operators and callers changed, newest first')
     .option('--organization <org>', 'ID or name; only the ID for a deleted organization (default: all)')
     .option('--limit <count>', 'maximum number of entries', wholeNumberArgument(1), AUDIT_ENTRIES_DEFAULT)
     .option('--after <id>', 'the "next" of the previous page')
@@ -64,9 +64,9 @@ export function addUsageCommands(program: Command, run: RunWork): void {
         const { id = null } =
           organization === undefined ? {} : await organizations.find(organization, { deleted: true });
         const { items: entries, next } = await audit.list(id, { limit, after });
-        const rows = entries.map(({ id: _id, requestId: _request, callId: _call, person, ...row }) => ({
+        const rows = entries.map(({ id: _id, requestId: _request, callId: _call, keyId, person, ...row }) => ({
           ...row,
-          actor: person ? `${row.actor} ${person.email ?? person.sub}` : row.actor,
+          actor: [row.actor, keyId ?? person?.email ?? person?.sub].filter(Boolean).join(' '),
         }));
         return { json: { entries, next }, text: asText({ next, entries: rows }) };
       }),

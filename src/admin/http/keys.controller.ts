@@ -31,13 +31,9 @@ export class AdminKeysController {
   })
   @ApiResult(HttpStatus.CREATED, IssuedKey, 'The new key, including its plaintext.', ISSUED_KEY)
   @ApiErrors(invalidField('expiresInDays', `expiresInDays must be an integer from 1 to ${KEY_LIFETIME_DAYS_MAX}.`))
-  async issueKey(
-    @Param('id') id: string,
-    @Body() { name, expiresInDays, monthlyLimit }: IssueKeyDto,
-    @Operator() actor: Actor,
-  ): Promise<IssuedKey> {
+  async issueKey(@Param('id') id: string, @Body() body: IssueKeyDto, @Operator() actor: Actor): Promise<IssuedKey> {
     const { id: organizationId } = await this.organizations.get(id);
-    return this.keys.issue({ organizationId, name, expiresInDays, monthlyLimit }, actor);
+    return this.keys.issue({ organizationId, ...body }, actor);
   }
 
   @Get('organizations/:id/keys')
@@ -59,7 +55,7 @@ export class AdminKeysController {
   @ApiOperation({
     summary: 'Rotate an API key',
     description:
-      'Issues a key that replaces another, with the same name, lifetime and monthly limit, against which both count. The old key stays valid for a grace period. The ' +
+      'Issues a key that replaces another, with the same name, lifetime, scopes and monthly limit, against which both count. The old key stays valid for a grace period. The ' +
       'response contains the new key, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.CREATED, RotatedKey, 'The new key, including its plaintext, and the old key.', ROTATED_KEY)

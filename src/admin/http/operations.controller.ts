@@ -8,7 +8,7 @@ import { ApiResult } from '../../http/response-docs.js';
 import { ApiJobId } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
-import { AuditTrail } from '../../organizations/audit-trail.js';
+import { AUDIT_ENTRY, AuditPageDto, AuditTrail } from '../../organizations/audit-trail.js';
 import { UnknownCursorError } from '../../domain/page.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
@@ -16,9 +16,9 @@ import { UsageReports } from '../../quota/usage-report.js';
 import { Pruned, UsageRetention } from '../../quota/usage-retention.js';
 import { AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
 import { AuditQueryDto, UsageQueryDto } from './dto/requests.dto.js';
-import { ADMIN_USAGE, AdminUsageDto, AUDIT_ENTRY, AuditPageDto, PRUNED } from './dto/responses.dto.js';
+import { ADMIN_USAGE, AdminUsageDto, PRUNED } from './dto/responses.dto.js';
 
-/** Reads and prunes usage, cancels jobs and lists what operators changed. */
+/** Reads and prunes usage, cancels jobs and lists what was changed. */
 @Controller('admin')
 @AdminRoutes()
 export class AdminOperationsController {
@@ -79,14 +79,14 @@ export class AdminOperationsController {
     error: new JobFinishedError('cancel', 'completed'),
   })
   async cancelAnyJob(@Param('id') id: string, @Operator() actor: Actor): Promise<JobDto> {
-    return (await this.jobs.cancel(actor, id)).job;
+    return (await this.jobs.cancel(null, id, actor)).job;
   }
 
   @Get('audit')
   @ApiOperation({
-    summary: 'List the changes made by operators',
+    summary: 'List the changes made by operators and callers',
     description:
-      'Returns who changed organizations, API keys, jobs and usage, over HTTP or by a command, and what it was before. An ' +
+      'Returns who changed organizations, API keys and usage, or jobs, subscriptions and webhooks, and what it was before. An ' +
       'entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).',
   })
   @ApiResult(HttpStatus.OK, AuditPageDto, 'A page of changes, newest first.', { entries: [AUDIT_ENTRY], next: null })

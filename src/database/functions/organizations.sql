@@ -11,6 +11,19 @@ BEGIN
   RETURN v_organization;
 END $$;
 
+-- Records a change in the audit trail, in the transaction that makes it. Nothing is recorded without an actor, which is a change by
+-- the service itself, nor when the values before and after are the same.
+CREATE OR REPLACE FUNCTION audit_record(
+  p_actor json, p_action text, p_organization_id text, p_target text, p_before jsonb, p_after jsonb
+) RETURNS void LANGUAGE sql VOLATILE AS $$
+  INSERT INTO audit_entries
+    (at, actor, key_id, request_id, call_id, address, person, action, organization_id, target, before, after)
+    SELECT clock_now(), kind, "keyId", "requestId", "callId", address, person, p_action, p_organization_id, p_target, p_before, p_after
+      FROM json_to_record(p_actor)
+        AS actor (kind text, "keyId" text, "requestId" text, "callId" text, address text, person jsonb)
+      WHERE p_actor IS NOT NULL AND p_before IS DISTINCT FROM p_after
+$$;
+
 -- Adds a client of the identity provider, unless another call has, the organization is deleted, or as many as it may have called
 -- in the last 30 days. The first call of a client is recorded only after its row is added.
 CREATE OR REPLACE FUNCTION token_client_add(

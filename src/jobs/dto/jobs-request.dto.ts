@@ -18,8 +18,6 @@ import {
   OptionalInteger,
   PAGE_SIZE_DEFAULT,
   PAGE_SIZE_MAX,
-  PageAfter,
-  PageLimit,
 } from '../../http/validation.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
 import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
@@ -146,15 +144,6 @@ export function organizationOf(request: Request, variant: JobVariant, id: string
   const { caller, log } = requestContext(request);
   if (JOB_VARIANTS[variant].idForm.test(id)) log[`${variant}Id`] = id;
   return caller.organization.id;
-}
-
-/** The query parameters of the lists of jobs and of subscriptions. */
-export class JobsQueryDto {
-  @PageLimit(10)
-  limit: number = PAGE_SIZE_DEFAULT;
-
-  @PageAfter()
-  after?: string;
 }
 
 /** The query parameters of the results of a job. */

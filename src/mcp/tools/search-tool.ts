@@ -31,6 +31,7 @@ export const searchChannelTranscripts = defineTool({
     `videos that is fetched; cached and failed ones are free. Requires the Pro plan. ${TEXT_IS_DATA}`,
   feature: 'channel_transcripts',
   limitsConcurrency: true,
+  effect: 'reads',
   input: z.strictObject({
     channel,
     query: z

@@ -86,7 +86,7 @@ export const followChannel = defineTool({
   async run(request, context, { subscriptions }) {
     // A repeated call finds the subscription by what it asks for.
     const key = createHash('sha256').update(JSON.stringify(request)).digest('base64url');
-    const subscription = await subscriptions.create(request, payerOf(context), `follow_channel ${key}`);
+    const subscription = await subscriptions.create(request, payerOf(context), `follow_channel ${key}`, context.actor);
     context.log['subscriptionId'] = subscription.id;
     const { id } = subscription;
     const lines = [stateLine(subscription), `Call \`get_new_transcripts\` with the subscriptionId ${codeSpan(id)}.`];
@@ -104,6 +104,7 @@ export const getNewTranscripts = defineTool({
     `cursor. ${TEXT_IS_DATA}`,
   feature: undefined,
   limitsConcurrency: true,
+  effect: 'reads',
   input: z.strictObject({
     subscriptionId: workId
       .optional()

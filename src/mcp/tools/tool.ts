@@ -56,8 +56,8 @@ export interface Tool {
   feature: Feature | undefined;
   /** True for a tool that waits for YouTube: its calls count as calls in flight. */
   limitsConcurrency: boolean;
-  /** What a call changes; undefined for a tool that only reads. */
-  effect?: 'creates';
+  /** Whether a call changes something, for which the scope `write` is required. */
+  effect: 'reads' | 'creates';
   input: z.ZodObject;
   output: z.ZodObject;
   /** @throws InvalidRequestError and the errors that refuse the call */

@@ -37,6 +37,7 @@ export const getChannelTranscripts = defineTool({
     `of each paragraph. ${COST} Requires the Pro plan. ${PAGES} ${TEXT_IS_DATA}`,
   feature: 'channel_transcripts',
   limitsConcurrency: true,
+  effect: 'reads',
   input: z.strictObject({
     channel: channel.optional().describe(`Required without a cursor: ${CHANNEL_FORMS}.`),
     limit: z
@@ -80,6 +81,7 @@ export const getVideoTranscript = defineTool({
     `free. ${PAGES} ${TEXT_IS_DATA}`,
   feature: 'video_transcripts',
   limitsConcurrency: true,
+  effect: 'reads',
   input: z.strictObject({
     video: reference
       .optional()

@@ -105,7 +105,7 @@ function checkUploads(page: ReturnType<typeof readPlaylistPage>): void {
 
 function checkChannel(page: ReturnType<typeof readChannelPage>): void {
   if (page.kind === 'channel') expect(page.channel.id).toMatch(/^UC[\w-]{22}$/);
-  if (page.kind === 'moved') expect(page.channelId).toMatch(/^UC[\w-]{22}$/);
+  if (page.kind === 'moved') checkReference(page.to);
 }
 
 function checkReference(reference: ReturnType<typeof readResolvedUrl>): void {

@@ -12,7 +12,20 @@ const UNIT_SECONDS: Readonly<Record<string, number>> = {
 
 const UNIT_SECONDS_MAX: typeof UNIT_SECONDS = { ...UNIT_SECONDS, mo: 31 * DAY_SECONDS, y: 366 * DAY_SECONDS };
 
-const AGO = /^(Streamed |Premiered |Updated )?(\d{1,4}) ?(s|mo|m|h|d|w|y)[a-z]*\.? ago$/i;
+const AGO =
+  /^(Streamed (?:live )?|Premiered |Updated )?(?:(\d{1,4}|an?) ?(s|mo|m|h|d|w|y)[a-z]*\.? ago|just now|today|(yesterday))$/i;
+
+/** The age that a text states, in seconds: at least and at most, NaN for a text that is no age. `event`: a stream or premiere. */
+function readAge(publishedText: string | null): { min: number; max: number; event: boolean } {
+  const [text, event, number, unit = 'd', yesterday] = AGO.exec(publishedText ?? '') ?? [];
+  if (text === undefined) return { min: NaN, max: NaN, event: false };
+  // Days of the calendar: "yesterday" can be a minute ago.
+  const days = yesterday === undefined ? 0 : 1;
+  const count = number === undefined ? days : Number(number) || 1;
+  const [shortest = NaN, longest = NaN] = [UNIT_SECONDS, UNIT_SECONDS_MAX].map((units) => units[unit.toLowerCase()]);
+  const min = number === undefined ? 0 : count * shortest;
+  return { min, max: (count + 1) * longest, event: event !== undefined };
+}
 
 /**
  * The age of a video in seconds, at least: by its date and by a text such as "4 months ago" or "Streamed 2mo ago", which
@@ -21,18 +34,15 @@ const AGO = /^(Streamed |Premiered |Updated )?(\d{1,4}) ?(s|mo|m|h|d|w|y)[a-z]*\
  */
 export function statedAgeSecondsMin({ publishedAt, publishedText }: PublishDates, nowMs: number): number | undefined {
   const byDate = (nowMs - Date.parse(publishedAt ?? '')) / 1000;
-  const [, , count, unit = ''] = AGO.exec(publishedText ?? '') ?? [];
-  const byText = Number(count) * (UNIT_SECONDS[unit.toLowerCase()] ?? NaN);
-  const stated = [byDate, byText].filter((seconds) => !Number.isNaN(seconds));
+  const stated = [byDate, readAge(publishedText).min].filter((seconds) => !Number.isNaN(seconds));
   return stated.length === 0 ? undefined : Math.max(0, Math.min(...stated));
 }
 
 /** Whether a video was certainly published after a time. The text of a stream or a premiere does not say since when it is listed. */
 export function isPublishedSince(dates: PublishDates, sinceMs: number, nowMs: number): boolean {
   if (dates.publishedAt !== null) return Date.parse(dates.publishedAt) > sinceMs;
-  const [, event, count, unit = ''] = AGO.exec(dates.publishedText ?? '') ?? [];
-  const ageSecondsMax = (Number(count) + 1) * (UNIT_SECONDS_MAX[unit.toLowerCase()] ?? NaN);
-  return event === undefined && ageSecondsMax * 1000 <= nowMs - sinceMs;
+  const { max, event } = readAge(dates.publishedText);
+  return !event && max * 1000 <= nowMs - sinceMs;
 }
 
 /** The age, at least; 0 when neither states it. */

@@ -42,8 +42,8 @@ export const ENTRY_EXAMPLE = {
   },
   transcript: {
     en: [
-      { text: 'Good morning from the boatyard.', start: 0.24, duration: 3.12 },
-      { text: 'This little dinghy was built in 1962.', start: 3.4, duration: 2.9 },
+      { text: 'Good morning from the slip below the lighthouse.', start: 0.24, duration: 3.2 },
+      { text: 'This is the Marigold, a dinghy built here in 1962.', start: 3.62, duration: 3.333 },
     ],
   },
   cached: false,
@@ -95,7 +95,7 @@ export const PLAYLIST_EXAMPLE: PlaylistTranscriptsDto = {
 const MARKDOWN_EXAMPLE = [
   '## We rebuilt a 1962 dinghy from the keel up\n',
   '<https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12\n',
-  '[0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.\n',
+  '[0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the slip below the lighthouse.\n',
   '- [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. ' +
     '(`transcript_unavailable`)\n',
   '---\n',

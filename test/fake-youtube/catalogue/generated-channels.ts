@@ -47,6 +47,13 @@ const ARCHIVE: Readonly<Record<number, Partial<Video>>> = {
   46: { state: 'members-only' },
 };
 
+/** The forms of the handles, for a reader. */
+export const GENERATED_FORMS = CONTENTS.map((content) =>
+  content === 'videos'
+    ? '@<videos>-videos-no-<number>  generated, e.g. @25-videos-no-12'
+    : `@${content}-<videos>x<cues>  generated, e.g. @${content}-100x40`,
+);
+
 /** 20,000 uploads are those of 14 years. */
 const HOURS_BETWEEN_OF_ARCHIVE = 6;
 

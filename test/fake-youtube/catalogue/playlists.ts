@@ -38,6 +38,15 @@ export const SATURDAY: Playlist = {
   videos: named('tw-bread', 'hl-dinghy', 'tw-chowder', 'hl-sharp', 'tw-mackerel'),
 };
 
+/** That of the examples in the OpenAPI document. */
+export const BOATS: Playlist = {
+  id: 'PLharbourlight-boats',
+  title: 'Boats from start to launch',
+  owner: HARBOUR_LIGHT,
+  state: 'public',
+  videos: named('hl-dinghy', 'hl-silent'),
+};
+
 export const EMPTY: Playlist = {
   ...PLAIN,
   id: playlistId('empty-hold'),
@@ -86,7 +95,7 @@ export const ALBUM: Playlist = {
   videos: named('tw-mackerel', 'tw-pickles'),
 };
 
-export const PLAYLISTS: readonly Playlist[] = [SATURDAY, EMPTY, PRIVATE, WITH_GAPS, LONG, SHORTS_ONLY, ALBUM];
+export const PLAYLISTS: readonly Playlist[] = [SATURDAY, BOATS, EMPTY, PRIVATE, WITH_GAPS, LONG, SHORTS_ONLY, ALBUM];
 
 export function playlistById(id: string): Playlist | undefined {
   return PLAYLISTS.find((playlist) => playlist.id === id);

@@ -1,6 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { IsIn, IsString, Matches, ValidateIf } from 'class-validator';
+import { ArrayMinSize, IsArray, IsIn, IsString, Matches, ValidateIf } from 'class-validator';
+import { SCOPES, type Scope } from '../../../domain/caller.js';
 import { PLANS, type Plan } from '../../../domain/plan.js';
 import { Optional, OptionalInteger, PageAfter, PageLimit } from '../../../http/validation.js';
 import {
@@ -17,6 +18,7 @@ import { KEY, ORGANIZATION } from './responses.dto.js';
 const ADMIN_PAGE_SIZE_DEFAULT = 50;
 const PLAN_MESSAGE = `plan must be ${PLANS.join(' or ')}.`;
 const NAME_MESSAGE = 'name must be a string.';
+const SCOPES_MESSAGE = `scopes must be a list of one or more of ${SCOPES.join(', ')}.`;
 
 function ReportDate(description: string, example: string): PropertyDecorator {
   return applyDecorators(
@@ -110,6 +112,20 @@ export class IssueKeyDto {
     example: 500,
   })
   monthlyLimit?: number | null;
+
+  @ApiPropertyOptional({
+    enum: SCOPES,
+    isArray: true,
+    minItems: 1,
+    description:
+      'What the key may do, by default both: `read`, and `write`, which changes jobs, subscriptions and webhooks. The scopes of a key do not change.',
+    example: ['read'],
+  })
+  @Optional()
+  @IsArray({ message: SCOPES_MESSAGE })
+  @ArrayMinSize(1, { message: SCOPES_MESSAGE })
+  @IsIn(SCOPES, { each: true, message: SCOPES_MESSAGE })
+  scopes?: Scope[];
 }
 
 @ApiSchema({ name: 'RotationBody' })

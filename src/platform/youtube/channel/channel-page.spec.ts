@@ -80,11 +80,30 @@ describe('a channel page', () => {
   });
 
   it.each(['onResponseReceivedActions', 'onResponseReceivedEndpoints'])('reads the new channel in %s', (list) => {
-    expect(readChannelPage(movedPage(CHANNEL_ID, list))).toEqual({ kind: 'moved', channelId: CHANNEL_ID });
+    expect(readChannelPage(movedPage(CHANNEL_ID, list))).toEqual({ kind: 'moved', to: { kind: 'id', id: CHANNEL_ID } });
     expect(readChannelPage({ ...movedPage(`UC${'d'.repeat(22)}`, list), ...channelPage() })).toMatchObject({
       kind: 'channel',
     });
   });
+
+  const target = `/channel/${CHANNEL_ID}`;
+  it.each([
+    ['a URL', { urlEndpoint: { url: `https://www.youtube.com${target}` } }, { kind: 'id', id: CHANNEL_ID }],
+    ['a handle', { urlEndpoint: { url: 'https://www.youtube.com/@new' } }, { kind: 'handle', handle: 'new' }],
+    ['a path', { commandMetadata: { webCommandMetadata: { url: target } } }, { kind: 'id', id: CHANNEL_ID }],
+    ['a base URL', { browseEndpoint: { canonicalBaseUrl: '/@new' } }, { kind: 'handle', handle: 'new' }],
+  ])('reads the new channel that is named by %s only', (_, endpoint, to) => {
+    const page = { onResponseReceivedEndpoints: [{ navigateAction: { endpoint } }] };
+    expect(readChannelPage(page)).toEqual({ kind: 'moved', to });
+  });
+
+  it.each(['https://example.org/@new', '/watch?v=aaaaaaaaaaa'])(
+    'does not read a redirect to %s as a channel',
+    (url) => {
+      const page = { onResponseReceivedActions: [{ navigateAction: { endpoint: { urlEndpoint: { url } } } }] };
+      expect(() => readChannelPage(page)).toThrow(UnreadableError);
+    },
+  );
 
   it.each(['FEtrending', 'UC', `VLUU${'c'.repeat(22)}`, ''])('does not read a redirect to %j as a channel', (id) => {
     expect(() => readChannelPage(movedPage(id))).toThrow(UnreadableError);

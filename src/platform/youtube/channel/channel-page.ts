@@ -20,8 +20,8 @@ export type ChannelPage =
   | { kind: 'age-gated'; name: string | null }
   /** A hub or topic of the platform (Gaming, Sports, a game): it has a name, no handle and usually no uploads. */
   | { kind: 'topic'; name: string }
-  /** Another channel replaced it; the page contains nothing else. */
-  | { kind: 'moved'; channelId: string }
+  /** Another channel replaced it, which is named by its ID or its URL; the page contains nothing else. */
+  | { kind: 'moved'; to: ChannelReference }
   /** Terminated, or it never existed. */
   | { kind: 'terminated' };
 
@@ -38,8 +38,8 @@ const REMOVED =
 export function readChannelPage(page: unknown): ChannelPage {
   const metadata = at(page, 'metadata', 'channelMetadataRenderer');
   if (metadata !== undefined) return { kind: 'channel', channel: readChannel(metadata) };
-  const movedTo = newChannelId(page);
-  if (movedTo !== undefined) return { kind: 'moved', channelId: movedTo };
+  const to = newChannel(page);
+  if (to !== undefined) return { kind: 'moved', to };
   if (hasErrorAlert(page, REMOVED)) return { kind: 'terminated' };
   const gate = ageGate(page);
   if (gate !== undefined) return { kind: 'age-gated', name: asString(at(gate, 'channelTitle')) };
@@ -86,11 +86,27 @@ function topicName(page: unknown): string | null {
   return names.find((name) => name !== null) ?? null;
 }
 
-/** The target of a `navigateAction`, in the form that maintained clients read. */
-function newChannelId(page: unknown): string | undefined {
+/** The target of a `navigateAction`, in the forms that maintained clients read: an ID, or only a URL. */
+function newChannel(page: unknown): ChannelReference | undefined {
   return receivedActions(page)
-    .map((action) => asString(at(action, 'navigateAction', 'endpoint', 'browseEndpoint', 'browseId')))
-    .find((id): id is string => id !== null && CHANNEL_ID.test(id));
+    .map((action) => at(action, 'navigateAction', 'endpoint'))
+    .flatMap((endpoint) => {
+      const id = asString(at(endpoint, 'browseEndpoint', 'browseId'));
+      if (id !== null && CHANNEL_ID.test(id)) return [{ kind: 'id', id } as const];
+      const urls = [
+        at(endpoint, 'urlEndpoint', 'url'),
+        at(endpoint, 'commandMetadata', 'webCommandMetadata', 'url'),
+        at(endpoint, 'browseEndpoint', 'canonicalBaseUrl'),
+      ];
+      return urls.flatMap((url) => channelOf(asString(url)) ?? []);
+    })
+    .at(0);
+}
+
+/** The channel of an absolute or relative URL of the platform. It is parsed like a caller's text, and never fetched. */
+function channelOf(url: string | null): ChannelReference | null {
+  const resolved = url === null ? undefined : parseUrl(url, YOUTUBE_ORIGIN);
+  return (resolved && parseChannelReference(resolved.href)) ?? null;
 }
 
 function ageGate(page: unknown): unknown {
@@ -102,8 +118,7 @@ function ageGate(page: unknown): unknown {
 
 /**
  * The channel in a response (HTTP 200) of `resolve_url`: its ID, or the name that the URL redirects to. Null when the URL
- * is not a channel's, such as a video's or the platform's own page. A redirect is parsed like a caller's text: only a
- * channel's URL on the platform counts, and the text itself is never fetched.
+ * is not a channel's, such as a video's or the platform's own page.
  *
  * @throws IncompletePageError
  */
@@ -112,9 +127,7 @@ export function readResolvedUrl(page: unknown): ChannelReference | null {
   if (!isObject(endpoint) || Object.keys(endpoint).length === 0) throw new IncompletePageError('an endpoint');
   const id = asString(at(endpoint, 'browseEndpoint', 'browseId'));
   if (id !== null) return CHANNEL_ID.test(id) ? { kind: 'id', id } : null;
-  const url = asString(at(endpoint, 'urlEndpoint', 'url'));
-  const resolved = url === null ? undefined : parseUrl(url, YOUTUBE_ORIGIN);
-  return (resolved && parseChannelReference(resolved.href)) ?? null;
+  return channelOf(asString(at(endpoint, 'urlEndpoint', 'url')));
 }
 
 /**

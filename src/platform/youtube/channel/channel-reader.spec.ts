@@ -128,6 +128,15 @@ describe('a channel that is found under another name or ID', () => {
     expect(endless.requested).toHaveLength(4);
   });
 
+  it('is read under the handle that its page redirects to', async () => {
+    const page = {
+      onResponseReceivedEndpoints: [{ navigateAction: { endpoint: { urlEndpoint: { url: '/@new-name' } } } }],
+    };
+    const { read, requested } = open(inTurn(page, found, channelPage({ externalId: NEW_ID })));
+    await expect(read()).resolves.toMatchObject({ id: NEW_ID });
+    expect(requested).toEqual([CHANNEL_ID, 'https://www.youtube.com/@new-name', NEW_ID]);
+  });
+
   it.each([
     ['A whisky', 'A whisky'],
     [undefined, '@a.whisky'],

@@ -37,6 +37,10 @@ export class ChannelReader {
     return this.resolve(resolved, scope, redirectsLeft - 1);
   }
 
+  private idOf(reference: ChannelReference, scope: RequestScope): Promise<string> | string {
+    return reference.kind === 'id' ? reference.id : this.resolve(reference, scope);
+  }
+
   async read(requestedId: string, scope: RequestScope): Promise<Channel> {
     const { channelId, page } = await this.page(requestedId, scope);
     if (page.kind === 'channel') return page.channel;
@@ -68,7 +72,7 @@ export class ChannelReader {
         return { channelId, page };
       case 'moved':
         if (redirectsLeft === 0) throw tooManyRedirects(channelId);
-        return this.page(page.channelId, scope, redirectsLeft - 1);
+        return this.page(await this.idOf(page.to, scope), scope, redirectsLeft - 1);
       case 'terminated':
         throw new ChannelNotFoundError(new Error(`${channelId} is terminated or does not exist`));
     }

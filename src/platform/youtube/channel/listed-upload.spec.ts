@@ -83,6 +83,12 @@ describe('dates', () => {
       '12 min ago',
       '30 sec. ago',
       'Streamed 6d ago',
+      'Streamed live 2 days ago',
+      'an hour ago',
+      'Just now',
+      'Today',
+      'Yesterday',
+      'Streamed yesterday',
     ];
     const announced = ['Premieres 6/1/26, 8:00 PM', 'Scheduled for 6/1/26', 'Upcoming'];
     expect(published.map(isPublishedText)).toEqual(published.map(() => true));

@@ -23,14 +23,15 @@ export function readListedUpload(item: unknown): Upload | null {
   const shown = readItem(at(item, 'richItemRenderer', 'content') ?? item);
   const videoId = asVideoId(shown?.videoId);
   if (!shown || videoId === null) return null;
-  const kind = shown.kind ?? kindOf(shown);
+  const { publishedText, viewCount, announced } = readTexts(shown.texts);
+  const kind = shown.kind ?? kindOf(shown, announced);
   const durationSeconds = kind === 'live' || kind === 'upcoming' ? null : shown.durationSeconds;
   return {
     ...unlistedVideo(videoId),
     title: shown.title,
-    publishedText: shown.texts.find(isPublishedText) ?? null,
+    publishedText,
     durationSeconds,
-    viewCount: shown.texts.map(readViewCount).find((count) => count !== null) ?? null,
+    viewCount,
     thumbnailUrl: largestThumbnail(shown.thumbnails),
     kind: kind ?? kindByDuration(durationSeconds),
     failure: failureOf(shown, kind),
@@ -103,17 +104,24 @@ function readLockup(lockup: unknown): ShownItem {
   };
 }
 
-/**
- * The texts of the last row that has some. The rows above, and texts that link to something, are the byline, and a channel
- * can be called "Premiere" or "1M views".
- */
+/** The texts of all rows, of which there are any number. Texts that link to something are the byline. */
 function factsOf(rows: readonly unknown[]): readonly string[] {
-  const texts = rows.map((row) =>
-    asArray(at(row, 'metadataParts'))
-      .filter((part) => asArray(at(part, 'text', 'commandRuns')).length === 0)
-      .flatMap((part) => textOf(at(part, 'text')) ?? []),
-  );
-  return texts.findLast((row) => row.length > 0) ?? [];
+  return rows
+    .flatMap((row) => asArray(at(row, 'metadataParts')))
+    .filter((part) => asArray(at(part, 'text', 'commandRuns')).length === 0)
+    .flatMap((part) => textOf(at(part, 'text')) ?? []);
+}
+
+/**
+ * What the texts below the title state. The last one of a kind counts: a byline without a link stands above them, and a channel
+ * can be called "Premiere", "10 years ago" or "1M views".
+ */
+function readTexts(texts: readonly string[]): Pick<Upload, 'publishedText' | 'viewCount'> & { announced: boolean } {
+  const viewCount = texts.map(readViewCount).findLast((count) => count !== null) ?? null;
+  const time = texts.findLast((text) => isPublishedText(text) || isAnnouncementText(text)) ?? null;
+  const announced = time !== null && isAnnouncementText(time);
+  // What was watched is not announced any more.
+  return { viewCount, publishedText: announced ? null : time, announced: announced && viewCount === null };
 }
 
 /** A `shortsLockupViewModel`, or the older `reelItemRenderer`. */
@@ -146,9 +154,9 @@ const UPCOMING = new Set<unknown>([
 const SHORT = new Set<unknown>(['SHORTS', 'THUMBNAIL_OVERLAY_BADGE_STYLE_SHORTS']);
 const MEMBERS_ONLY = new Set<unknown>(['BADGE_STYLE_TYPE_MEMBERS_ONLY', 'BADGE_MEMBERS_ONLY']);
 
-function kindOf({ badges, texts }: ShownItem): VideoKind | null {
+function kindOf({ badges }: ShownItem, announced: boolean): VideoKind | null {
   if (badges.some((badge) => LIVE.has(badge))) return 'live';
-  if (texts.some(isAnnouncementText) || badges.some((badge) => UPCOMING.has(badge))) return 'upcoming';
+  if (announced || badges.some((badge) => UPCOMING.has(badge))) return 'upcoming';
   return badges.some((badge) => SHORT.has(badge)) ? 'short' : null;
 }
 
@@ -206,9 +214,12 @@ export function readDurationSeconds(text: string): number | null {
 }
 
 const UNIT = 's|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|mos|months?|y|yrs?|years?';
-const AGO = new RegExp(`^(?:(?:Streamed|Premiered|Updated) )?\\d{1,4} ?(?:${UNIT})\\.? ago$`, 'i');
+const AGO = new RegExp(
+  `^(?:(?:Streamed(?: live)?|Premiered|Updated) )?(?:(?:\\d{1,4} ?|an? )(?:${UNIT})\\.? ago|just now|today|yesterday)$`,
+  'i',
+);
 
-/** True for a publish date: "4 months ago", "Streamed 1 year ago", and the short forms "2mo ago" and "5 hr ago". */
+/** True for a publish date: "4 months ago", "Streamed 1 year ago", "Yesterday", and the short forms "2mo ago" and "5 hr ago". */
 export function isPublishedText(text: string): boolean {
   return AGO.test(text) || /^Premiered /.test(text);
 }

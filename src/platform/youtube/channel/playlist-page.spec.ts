@@ -187,6 +187,11 @@ describe('a page of uploads', () => {
     const notice = [{ clarificationRenderer: { contentTitle: { simpleText: 'Context' } } }];
     expect(idsOf(sections(notice, [lockup(A)], [lockup(B)]))).toEqual([A]);
     expect(idsOf(sections([{}], [{ playlistVideoListRenderer: { contents: [playlistVideo(A)] } }]))).toEqual([A]);
+    const nested = (...ids: string[]) => ({
+      playlistVideoListRenderer: { contents: ids.map((id) => playlistVideo(id)) },
+    });
+    expect(idsOf(sections([nested(A), nested(B)]))).toEqual([A]);
+    expect(idsOf(sections([nested(A), lockup(B)]))).toEqual([A]);
     const empty = [{ messageRenderer: { text: { simpleText: 'No videos in this playlist yet' } } }];
     expect(idsOf(sections(empty, [lockup(B)]))).toEqual([]);
     expect(() => readPlaylistPage(sections([], [lockup(B)]))).toThrow(IncompletePageError);
@@ -373,6 +378,28 @@ describe('an upload', () => {
       onlyUpload({ playlistVideoRenderer: { ...playlistVideoRenderer, videoId: undefined, navigationEndpoint } })
         ?.videoId,
     ).toBe(A);
+  });
+
+  it.each([
+    ['views above the date', [['12K views'], ['3 days ago']]],
+    ['the date above the views', [['3 days ago'], ['12K views']]],
+    [
+      'a row of words below them',
+      [
+        ['12K views', '3 days ago'],
+        ['CC', '4K'],
+      ],
+    ],
+    ['an empty row', [[], ['12K views'], [], ['3 days ago'], []]],
+    ['a name without a link', [['Premiere'], ['12K views', '3 days ago']]],
+    ['a name like views', [['1M views'], ['12K views'], ['3 days ago']]],
+    ['a name like a date', [['10 years ago'], ['3 days ago', '12K views']]],
+  ])('has views and date in rows of any number and order: %s', (_, rows) => {
+    expect(onlyUpload(lockup(A, { rows }))).toMatchObject({
+      viewCount: 12_000,
+      publishedText: '3 days ago',
+      failure: null,
+    });
   });
 
   it("does not read the channel's name as a view count", () => {

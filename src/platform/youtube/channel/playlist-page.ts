@@ -96,8 +96,8 @@ function continuedItems(page: unknown): readonly unknown[] | null {
 }
 
 /**
- * The items of the section of a first page that is the list. One that is not empty and has nothing of a list is a notice and
- * stands before it; later sections contain recommendations.
+ * The items of the list of a first page. A section that is not empty and has nothing of a list is a notice and stands before
+ * it; later lists, in the same section or others, contain recommendations.
  */
 function firstItems(page: unknown): readonly unknown[] | null {
   for (const tab of asArray(at(page, 'contents', 'twoColumnBrowseResultsRenderer', 'tabs'))) {
@@ -106,17 +106,20 @@ function firstItems(page: unknown): readonly unknown[] | null {
     const lists = [
       at(content, 'richGridRenderer', 'contents'),
       ...sections.map((each) => at(each, 'itemSectionRenderer', 'contents')),
-    ].flatMap((each) => (Array.isArray(each) ? [asArray(each).flatMap(itemsOf)] : []));
+    ].flatMap((each) => (Array.isArray(each) ? listsIn(each) : []));
     const list = lists.find((items) => items.length === 0 || items.some(isOfList)) ?? lists[0];
     if (list !== undefined) return list;
   }
   return null;
 }
 
-/** The items of a list in a section, or the item itself. */
-function itemsOf(item: unknown): readonly unknown[] {
-  const list = at(item, 'playlistVideoListRenderer', 'contents') ?? at(item, 'richGridRenderer', 'contents');
-  return Array.isArray(list) ? asArray(list) : [item];
+/** The lists in a section, of which the later ones are recommendations; without any, the section itself is one. */
+function listsIn(section: readonly unknown[]): (readonly unknown[])[] {
+  const lists = section.flatMap((item) => {
+    const list = at(item, 'playlistVideoListRenderer', 'contents') ?? at(item, 'richGridRenderer', 'contents');
+    return Array.isArray(list) ? [asArray(list)] : [];
+  });
+  return lists.length === 0 ? [section] : lists;
 }
 
 function isOfList(item: unknown): boolean {

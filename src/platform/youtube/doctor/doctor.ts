@@ -13,10 +13,13 @@ import { YoutubeModule } from '../youtube.module.js';
 
 /** What the doctor found. It contains no address, key or token. */
 export interface DoctorReport {
-  /** Whether the service would serve with this configuration: a video was answered. */
-  serves: boolean;
+  /**
+   * Whether the service would serve with this configuration: a video was answered or, of a channel without one that can have
+   * captions, a control. Null when the channel does not exist, which says nothing about the address.
+   */
+  serves: boolean | null;
   channel: Channel | null;
-  /** The outcome is `ok` or the code of the failure; lines are counted by language. */
+  /** Those that can have captions. The outcome is `ok` or the code of the failure; lines are counted by language. */
   videos: { videoId: string; title: string | null; outcome: string; lines: Record<string, number> }[];
   /** A line for each part that was checked. */
   findings: string[];
@@ -33,7 +36,7 @@ interface CheckedAdapter {
 }
 
 /**
- * Reads the newest uploads of a channel as the service does, and one of them with each client alone.
+ * Reads the newest uploads of a channel that can have captions as the service does, and one of them with each client alone.
  *
  * @param listener receives the traffic; null for none
  */
@@ -43,21 +46,23 @@ export async function examine(
   reference: ChannelReference,
   videosMax: number,
 ): Promise<DoctorReport> {
-  const report: DoctorReport = { serves: false, channel: null, videos: [], findings: [] };
+  const report: DoctorReport = { serves: null, channel: null, videos: [], findings: [] };
   await withAdapter(environment, listener, (adapter) => checkChannel(adapter, reference, videosMax, report));
   const outcomes = report.videos.map(({ outcome }) => outcome);
   const readable = outcomes.indexOf('ok');
   const tried = report.videos[readable === -1 ? outcomes.findIndex((code) => code.startsWith('upstream_')) : readable];
-  for (const client of tried ? environment.YOUTUBE_CLIENTS : []) {
+  const undecided = report.channel !== null && report.serves === null;
+  for (const client of tried || undecided ? environment.YOUTUBE_CLIENTS : []) {
     // With a provider of PO tokens WEB would read what another client cannot.
     const tokens = client === 'WEB' ? {} : { PO_TOKEN_URL: undefined };
     const alone = Object.assign(new Environment(), environment, { YOUTUBE_CLIENTS: [client], ...tokens });
     await withAdapter(alone, listener, async (adapter) => {
-      const { outcome } = await readVideo(adapter, tried?.videoId ?? '', null);
+      const { outcome } = tried ? await readVideo(adapter, tried.videoId, null) : { outcome: 'no video to ask for' };
       const playability = await adapter.notices('playability');
       // As the service finds out whether a refusal concerns the video, the client or the address.
-      const control = `control ${client === 'WEB' ? 'not asked' : await adapter.control()}`;
-      report.findings.push(`client ${[`${client} ${outcome}`, ...playability, control].join(', ')}`);
+      const control = client === 'WEB' ? 'not asked' : await adapter.control();
+      if (undecided) report.serves ||= control === 'served';
+      report.findings.push(`client ${[`${client} ${outcome}`, ...playability, `control ${control}`].join(', ')}`);
     });
   }
   return report;
@@ -79,10 +84,10 @@ async function checkChannel(
     const { uploads, next, hidden, incomplete } = await platform.describe(channel.id, page, context);
     const end = next !== null ? ', and more' : incomplete && hidden === null ? ', then an unreadable page' : '';
     findings.push(`uploads ${uploads.length} listed${end}`);
+    // The service does not request a video whose failure the list states, such as one that is live.
+    const captioned = uploads.filter(({ failure }) => failure === null);
     report.videos = await Promise.all(
-      uploads.slice(0, videosMax).map(async ({ videoId, title, failure, publishedAt }) => {
-        // The service does not request a video whose failure the list states.
-        if (failure !== null) return { videoId, title, outcome: failure, lines: {} };
+      captioned.slice(0, videosMax).map(async ({ videoId, title, publishedAt }) => {
         const read = await readVideo(adapter, videoId, publishedAt);
         report.serves ||= !read.outcome.startsWith('upstream_');
         return { videoId, title, ...read };
@@ -90,6 +95,7 @@ async function checkChannel(
     );
   } catch (error) {
     const cause = error instanceof DomainError && error.cause instanceof Error ? `: ${error.cause.message}` : '';
+    if (codeOf(error) !== 'channel_not_found') report.serves = false;
     findings.push(`FAILED ${codeOf(error)}${cause}`);
   }
   findings.push(...(await notices('shape')).map((each) => `page shape of ${each}`));

@@ -21,7 +21,7 @@ const TABS = 'contents/twoColumnBrowseResultsRenderer/tabs/tabRenderer/content';
 
 /** Of `contents` only the age gate, as an age-gated channel has nothing else. */
 export const CHANNEL_FIELDS =
-  'alerts,onResponseReceivedActions,metadata/channelMetadataRenderer(title,externalId,vanityChannelUrl,ownerUrls),' +
+  'alerts,onResponseReceivedActions,onResponseReceivedEndpoints,metadata/channelMetadataRenderer(title,externalId,vanityChannelUrl,ownerUrls),' +
   'header(carouselHeaderRenderer/contents/topicChannelDetailsRenderer/title,interactiveTabbedHeaderRenderer/title,' +
   'pageHeaderRenderer(pageTitle,content/pageHeaderViewModel/title)),' +
   `${TABS}/sectionListRenderer/contents/channelAgeGateRenderer/channelTitle`;

@@ -5,8 +5,11 @@ import { newScope } from '../../../../test/youtube/egresses.js';
 import { Environment } from '../../../config/environment.js';
 import { type PendingRequest, RequestPipeline } from '../egress/request-pipeline.js';
 import { RequestQueue } from '../egress/request-queue.js';
+import { RetryBudget } from '../egress/retry.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
+import { IncompletePageError } from '../response-parsing.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
+import type { InnertubeQuery } from './clients.js';
 import { InnertubeClient } from './innertube-client.js';
 import { WebVersion } from './web-version.js';
 
@@ -26,7 +29,11 @@ afterEach(() => {
 });
 
 /** A client whose requests are answered so; each read returns how they were sent. */
-function clientOf(answer: (isMasked: boolean) => UpstreamResponse) {
+function clientOf(
+  answer: (isMasked: boolean) => UpstreamResponse,
+  ask = (innertube: InnertubeClient, query: InnertubeQuery): Promise<unknown> =>
+    innertube.query(query, () => 'read', newScope()),
+) {
   const sent: string[] = [];
   const pipeline = Object.assign(Object.create(RequestPipeline.prototype) as RequestPipeline, {
     send: ({ kind, outgoing: { url } }: PendingRequest) => {
@@ -41,12 +48,28 @@ function clientOf(answer: (isMasked: boolean) => UpstreamResponse) {
   const call = { kind: 'player', client: 'VISIONOS', path: 'player', payload: {}, fields: 'videoDetails' } as const;
   return async () => {
     sent.length = 0;
-    await innertube.query(call, () => 'read', newScope());
+    await ask(innertube, call);
     return [...sent];
   };
 }
 
 describe('a field mask', () => {
+  it('is not sent when an incomplete page is asked for again, and is not at fault when that page is whole', async () => {
+    const page: UpstreamResponse = { kind: 'ok', media: 'json', body: '{"alerts":[]}', json: { alerts: [] } };
+    const parse = (json: unknown) => {
+      if (!(typeof json === 'object' && json !== null && 'alerts' in json)) throw new IncompletePageError('alerts');
+      return 'read';
+    };
+    const read = clientOf(
+      (isMasked) => (isMasked ? OK : page),
+      (innertube, query) => innertube.queryWhole(query, parse, { ...newScope(), budget: new RetryBudget(1) }),
+    );
+    expect([await read(), await read()]).toEqual([
+      ['masked', 'whole'],
+      ['masked', 'whole'],
+    ]);
+  });
+
   it('that is refused is not sent for an hour', async () => {
     const read = clientOf((isMasked) => (isMasked ? REJECTED : OK));
     expect([await read(), await read()]).toEqual([['masked', 'whole'], ['whole']]);

@@ -99,7 +99,8 @@ export class InnertubeClient {
   }
 
   /**
-   * The same, but an incomplete page is asked for again like a 5xx, within the retries of the scope.
+   * The same, but an incomplete page is asked for again like a 5xx, within the retries of the scope, and without the mask, which
+   * may remove what the page has.
    *
    * @param isWhole whether a page that was parsed is worth no retry; after the retries it is taken as it is
    */
@@ -109,8 +110,8 @@ export class InnertubeClient {
     scope: RequestScope,
     isWhole: (value: T) => boolean = () => true,
   ): Promise<ParsedResponse<T>> {
-    for (;;) {
-      const response = await this.query(query, parse, scope);
+    for (let { fields } = query; ; fields = null) {
+      const response = await this.query({ ...query, fields }, parse, scope);
       const isDone = response.kind === 'parsed' ? isWhole(response.value) : !('incomplete' in response);
       if (isDone || !scope.budget.take()) return response;
     }
