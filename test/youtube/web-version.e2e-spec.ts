@@ -58,7 +58,7 @@ describe('a version of WEB that the platform does not serve any more', () => {
     expect(read.every((count) => count > 0)).toBe(true);
     expect(fakeYoutube.requests.count({ kind: 'client-version' })).toBe(1);
     // Two with the retired version, of which one without its headers, and one with the current version.
-    expect(fakeYoutube.requests.count({ kind: 'browse-channel' })).toBe(3);
+    expect(fakeYoutube.requests.count({ kind: 'resolve' })).toBe(3);
     expect(events('youtube_client_retired')).toHaveLength(1);
   });
 
@@ -112,8 +112,7 @@ describe('a 400', () => {
     await expect(adapter.platform.readChannel('nothing', context())).rejects.toMatchObject({
       code: 'channel_not_found',
     });
-    // The first one is sent again without a field mask.
-    expect(fakeYoutube.requests.count({ kind: 'browse-channel' })).toBe(2 + 1);
+    expect(fakeYoutube.requests.count({ kind: 'resolve' })).toBe(1);
     expect([fakeYoutube.requests.count({ kind: 'client-version' }), await retired()]).toEqual([0, 0]);
   });
 });

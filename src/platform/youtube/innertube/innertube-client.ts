@@ -12,7 +12,6 @@ import { at, asString, IncompletePageError, isObject, UnreadableError } from '..
 import { unlessAborted } from '../unless-aborted.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ClientRequests, CONFIGURED, type InnertubeQuery, type VersionForm } from './clients.js';
-import { CHANNEL_FIELDS } from './field-masks.js';
 import { CLIENTS_MAX, VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
 import { isInvalidRequest, type VersionProbes, WebVersion } from './web-version.js';
 
@@ -21,8 +20,8 @@ const VISITOR_TIMEOUT_MS = 5_000;
 /** Issued visitor data has 40 to 600 characters. */
 const VISITOR_LENGTH_MAX = 4_096;
 
-/** YouTube's own channel, which is unlikely to end, and how long its page or the version of WEB may take. */
-const CONTROL_CHANNEL = 'UCBR8-60-B28hp2BmDPdntcQ';
+/** YouTube's own channel, which is unlikely to end, and how long it or the version of WEB may take. */
+const CONTROL_CHANNEL = `${YOUTUBE_ORIGIN}/@youtube`;
 const VERSION_TIMEOUT_MS = 20_000;
 /** The calls of WEB that read lists, names and channels. */
 const LIST_PATHS: ReadonlySet<string> = new Set(['browse', 'navigation/resolve_url']);
@@ -166,9 +165,9 @@ export class InnertubeClient {
 
   /** Through one egress, as requests of the service itself. */
   private versionProbes(egress: Egress): VersionProbes {
-    const payload = { browseId: CONTROL_CHANNEL };
-    const fields = this.masksRefused.get('WEB') ? null : CHANNEL_FIELDS;
-    const query = { kind: 'channel', client: 'WEB', path: 'browse', payload, fields } as const;
+    const payload = { url: CONTROL_CHANNEL };
+    const path = 'navigation/resolve_url';
+    const query = { kind: 'resolve', client: 'WEB', path, payload, fields: null } as const;
     const url = new URL('/sw.js_data', YOUTUBE_ORIGIN);
     return {
       control: async (form: VersionForm) => {

@@ -7,7 +7,7 @@ import { CONFIGURED, type VersionForm } from './clients.js';
 
 /** What an experiment sends, through the egress of the request that was refused. Never rejects. */
 export interface VersionProbes {
-  /** Requests the page of a channel that is known to be served. */
+  /** Looks up a channel that is known to exist. */
   control: (form: VersionForm) => Promise<UpstreamResponse>;
   /** The text of `/sw.js_data`; null when it cannot be read. */
   published: () => Promise<string | null>;
@@ -65,15 +65,15 @@ export class WebVersion {
 
   private async ask({ control, published }: VersionProbes): Promise<Finding> {
     const response = await control(this.current);
-    if (response.kind === 'ok') {
+    if (response.kind === 'ok' || isServed(response)) {
       this.served(this.current);
       return 'served';
     }
     if (!isInvalidRequest(response)) return response;
-    const isServedWithout = (await control(WITHOUT_HEADERS)).kind === 'ok';
+    const isServedWithout = isServed(await control(WITHOUT_HEADERS));
     const version = await this.currentVersion(published);
     const renewed: VersionForm = { version, headers: true };
-    const isRenewed = version !== null && (await control(renewed)).kind === 'ok';
+    const isRenewed = version !== null && isServed(await control(renewed));
     if (!isRenewed && !isServedWithout) {
       const finding: FailedResponse = { kind: 'unreadable', expected: 'a version of WEB that the platform serves' };
       this.refused = { finding, untilMs: performance.now() + REFUSED_MS };
@@ -101,6 +101,11 @@ export class WebVersion {
 /** Whether a response is that to an invalid request, which a retired version gets for every list, name and channel. */
 export function isInvalidRequest(response: { kind: string; status?: number; media?: string }): boolean {
   return response.kind === 'http-error' && response.status === 400 && response.media === 'json';
+}
+
+/** Whether a control has passed: a channel that is not found was looked up too. */
+function isServed(response: UpstreamResponse): boolean {
+  return response.kind === 'ok' || (response.kind === 'http-error' && response.status === 404);
 }
 
 /** Of WEB: the day of the release in it. */
