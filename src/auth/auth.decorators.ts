@@ -14,9 +14,11 @@ export const API_KEY_SCHEME = 'apiKey';
 /** The same for access tokens of the identity provider. */
 export const TOKEN_SCHEME = 'accessToken';
 
-/** @see CallsInFlight for what counts against the concurrency limits */
 interface Limits {
+  /** @see CallsInFlight for what counts against the concurrency limits */
   limitsConcurrency?: boolean;
+  /** False for a route that counts what it calls against the limit per minute by itself. */
+  limitsRate?: boolean;
 }
 
 /**
@@ -36,7 +38,7 @@ export function RequiresFeature(
   return applyDecorators(
     ApiErrors(...(planIncludes(plan, feature) ? [] : [refusal])),
     RequiredFeature(feature),
-    guardedBy(limitsConcurrency),
+    guardedBy({ limitsConcurrency }),
   );
 }
 
@@ -45,13 +47,14 @@ export function RequiresFeature(
  *
  * @param limitsConcurrency for a route whose response can take long
  */
-export function RequiresApiKey({ limitsConcurrency = false }: Limits = {}): MethodDecorator & ClassDecorator {
-  return guardedBy(limitsConcurrency);
+export function RequiresApiKey(limits: Limits = {}): MethodDecorator & ClassDecorator {
+  return guardedBy(limits);
 }
 
-function guardedBy(limitsConcurrency: boolean) {
+function guardedBy({ limitsRate = true, limitsConcurrency = false }: Limits) {
+  const limits = [...(limitsRate ? [RateLimitGuard] : []), ...(limitsConcurrency ? [CallsInFlightGuard] : [])];
   return applyDecorators(
-    UseGuards(ApiKeyGuard, PermissionGuard, RateLimitGuard, ...(limitsConcurrency ? [CallsInFlightGuard] : [])),
+    UseGuards(ApiKeyGuard, PermissionGuard, ...limits),
     ApiBearerAuth(API_KEY_SCHEME),
     ApiBearerAuth(TOKEN_SCHEME),
   );

@@ -61,11 +61,12 @@ export class Authentication {
   private async callerByKey(context: RequestContext, key: string | undefined): Promise<Caller> {
     const name = nameOfKey(key);
     if (!this.recentlyValid.has(name)) await this.failed.refuseThrottled(context);
-    if (key === undefined) throw new UnauthorizedError(context.credentialLocation);
-    const caller = await this.apiKeys.authenticate(key);
-    if (caller) return this.accept(name, caller);
+    const expected = this.environment.OIDC_ISSUER ? 'an API key or an access token' : 'an API key';
+    if (key === undefined) throw new UnauthorizedError(context.credentialLocation, expected);
+    const found = await this.apiKeys.authenticate(key);
+    if (typeof found === 'object') return this.accept(name, found);
     this.recentlyValid.delete(name);
-    throw new InvalidApiKeyError(key);
+    throw new InvalidApiKeyError(found, key, expected);
   }
 
   private async callerByToken(context: RequestContext, token: string): Promise<Caller> {

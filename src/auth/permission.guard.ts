@@ -38,10 +38,11 @@ export class PermissionGuard implements CanActivate {
   async canActivate(execution: ExecutionContext): Promise<boolean> {
     const places = [execution.getHandler(), execution.getClass()];
     const feature = this.reflector.getAllAndOverride<Feature, Feature | undefined>(RequiredFeature, places);
+    const context = requestContextOf(execution);
     try {
-      requirePermission(requestContextOf(execution), requiredScope(places), feature);
+      requirePermission(context, requiredScope(places), feature);
     } catch (error) {
-      await this.rateLimit.count(execution);
+      await this.rateLimit.refusalOf(context);
       throw error;
     }
     return true;

@@ -1,4 +1,4 @@
-import { mistakeIn } from './api-key-text.js';
+import { refusalOf } from './api-key-text.js';
 import { tokenScope, type Scope } from './caller.js';
 import { CHANNEL_FORMS } from './channel-reference.js';
 import { ERROR_STATUSES, isRetryable, type ErrorCode } from './error-codes.js';
@@ -77,7 +77,13 @@ export class RefusedRequestError extends InvalidRequestError {
 }
 
 /** No route matches the path. */
-export class RouteNotFoundError extends fixedError('not_found', 'Not found. See /docs for the available endpoints.') {}
+export class RouteNotFoundError extends DomainError {
+  /** @param meant the path that is meant, as the OpenAPI document has it */
+  constructor(meant?: string) {
+    const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+    super('not_found', `Not found.${hint} See /docs for the available endpoints.`);
+  }
+}
 
 /** The route exists for other methods. */
 export class MethodNotAllowedError extends DomainError {
@@ -96,17 +102,29 @@ export class InternalError extends fixedError(
 export class UnauthorizedError extends DomainError {
   /**
    * @param place where to send the credential
-   * @param sent what was sent there instead; a common mistake in it is named
+   * @param expected what to send there, with its article
+   * @param sent what was sent there instead
    */
-  constructor(place = 'the header "Authorization: Bearer <API_KEY>"', credential = 'your API key', sent = '') {
-    super('unauthorized', `Send ${credential} in ${place}.${mistakeIn(sent)}`);
+  constructor(place = 'the header "Authorization: Bearer <API_KEY>"', expected = 'an API key', sent = '') {
+    super('unauthorized', sent === '' ? `Send ${expected} in ${place}.` : refusalOf(sent, expected));
   }
 }
 
+/** Why a key that has the form of one is not accepted. Only who has the key learns it. */
+const KEY_REFUSALS = {
+  unknown: 'No API key of this service is equal to this one. Check that it was issued by this service.',
+  revoked: 'This API key was revoked. Use another one.',
+  expired: 'This API key has expired. Use another one.',
+};
+export type KeyRefusal = keyof typeof KEY_REFUSALS | 'malformed';
+
 export class InvalidApiKeyError extends DomainError {
-  /** @param sent what was sent as the key; a common mistake in it is named */
-  constructor(sent = '') {
-    super('invalid_api_key', `This API key is malformed, unknown, revoked or expired.${mistakeIn(sent)}`);
+  /**
+   * @param sent what is malformed
+   * @param expected what is accepted in its place, with its article
+   */
+  constructor(refusal: KeyRefusal, sent = '', expected = 'an API key') {
+    super('invalid_api_key', refusal === 'malformed' ? refusalOf(sent, expected) : KEY_REFUSALS[refusal]);
   }
 }
 

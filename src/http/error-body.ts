@@ -92,6 +92,9 @@ class ErrorDto {
   oldest?: number;
 }
 
+/** Swagger UI. */
+export const DOCS_PAGE = '/docs';
+
 /** The page with a section about each code. */
 export const ERRORS_PAGE = '/docs/errors';
 

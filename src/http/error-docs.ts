@@ -51,7 +51,7 @@ const EXAMPLES = {
     error: invalidField('page', '"page" is not a parameter of this operation.'),
   },
   unauthorized: { title: 'The API key is missing', error: new UnauthorizedError() },
-  invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError() },
+  invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError('revoked') },
   read_scope_missing: {
     title: 'The API key or the access token may not read',
     error: new ScopeMissingError('read', 'client'),
@@ -142,8 +142,9 @@ function documentedBy(subject: Declared): readonly DocumentedError[] {
 export function describeRoutes({ paths, components = {} }: OpenAPIObject, routes: readonly Route[]): void {
   components.headers = { ...REQUEST_ID_HEADER, ...RATE_LIMIT_HEADERS };
   for (const route of routes) {
-    const responses = paths[route.path]?.[route.method.toLowerCase() as 'get']?.responses;
+    const { responses, requestBody } = paths[route.path]?.[route.method.toLowerCase() as 'get'] ?? {};
     if (!responses) continue;
+    addBodyExample(requestBody, components);
     const errors = errorsOf(route);
     for (const status of new Set(errors.map(({ error }) => error.status))) {
       const examples = errors.filter(({ error }) => error.status === status);
@@ -157,6 +158,23 @@ export function describeRoutes({ paths, components = {} }: OpenAPIObject, routes
       response.headers = { ...shared(REQUEST_ID_HEADER), ...common, ...response.headers };
     }
   }
+}
+
+type Components = NonNullable<OpenAPIObject['components']>;
+type RequestBody = NonNullable<Components['requestBodies']>[string];
+
+/**
+ * Gives a body the example of its required fields. Swagger UI sends the example, and without one a value that it makes up for every
+ * field.
+ */
+function addBodyExample(body: RequestBody | undefined, { schemas = {} }: Components): void {
+  const json = body && 'content' in body ? body.content['application/json'] : undefined;
+  const schema = json?.schema && '$ref' in json.schema ? schemas[json.schema.$ref.split('/').at(-1) ?? ''] : undefined;
+  if (!json || json.examples || !schema || '$ref' in schema) return;
+  const { required = [], properties = {} } = schema;
+  json.example = Object.fromEntries(
+    required.map((name) => [name, { example: undefined, ...properties[name] }.example]),
+  );
 }
 
 /** The common errors in the order of their list, then those that only this operation has. */

@@ -6,19 +6,13 @@ import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { bytesToBase62 } from '../domain/base62.js';
 import type { Actor } from '../domain/caller.js';
 import { InvalidApiKeyError } from '../domain/errors.js';
+import { IdempotencyConflictError } from '../http/idempotency-key.js';
 import { toPage, type Page, type PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { columnsOf, type JobRow } from './job-row.js';
 import type { Variant } from './job-variants.js';
-import {
-  IdempotencyConflictError,
-  parseCursor,
-  ResultsExpiredError,
-  STORED_JOBS_MAX,
-  StoredResultsLimitError,
-  toCursor,
-} from './job.js';
+import { parseCursor, ResultsExpiredError, STORED_JOBS_MAX, StoredResultsLimitError, toCursor } from './job.js';
 import { CursorExpiredError } from './subscription.js';
 
 /** The entry of a video as it is stored: its JSON, deflated to a part of a gzip member. */
@@ -150,7 +144,7 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
     const limits = [this.environment[unfinishedMax], storedMax, this.resultsBytesMax];
     const values = [JSON.stringify(job), ...limits, actor ?? null, `${name}.created`];
     const [row] = await queryWithDeadline<CreatedRow<Row>[]>(this.database, CREATE, values, payer.organizationId);
-    if (!row) throw new InvalidApiKeyError();
+    if (!row) throw new InvalidApiKeyError('revoked');
     const { outcome } = row;
     if (outcome !== 'created' && outcome !== 'known') throw this.refused(outcome);
     if (outcome === 'created') this.logger.log({ event: `${name}_created`, [`${name}Id`]: id, ...payer, ...facts });

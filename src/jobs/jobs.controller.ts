@@ -6,14 +6,13 @@ import { invalidField } from '../domain/errors.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/error-docs.js';
+import { ApiIdempotencyKey, idempotencyKey } from '../http/idempotency-key.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
 import { PageQueryDto } from '../http/validation.js';
 import { AllowsHead, BodyBytesMax } from '../http/route.decorators.js';
 import {
-  ApiIdempotencyKey,
   ApiResults,
-  CONFLICTING_KEY,
   locationOf,
   OnJob,
   OnJobs,
@@ -35,7 +34,6 @@ import {
 } from './dto/job.dto.js';
 import {
   CreateJobDto,
-  idempotencyKey,
   JOB_BYTES_MAX,
   NEW_JOB_BODIES,
   organizationOf,
@@ -78,7 +76,6 @@ export class JobsController {
     invalidField('limit', 'limit must be an integer from 1 to 2147483647.'),
     'channel_not_found',
     'playlist_not_found',
-    CONFLICTING_KEY,
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
   )

@@ -18,21 +18,14 @@ import { RequiresFeature } from '../auth/auth.decorators.js';
 import { invalidField } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/error-docs.js';
+import { ApiIdempotencyKey, idempotencyKey } from '../http/idempotency-key.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
 import { PageQueryDto } from '../http/validation.js';
 import { AllowsHead } from '../http/route.decorators.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
-import {
-  ApiIdempotencyKey,
-  ApiResults,
-  CONFLICTING_KEY,
-  locationOf,
-  OnJob,
-  OnJobs,
-  TOO_MUCH_STORED,
-} from './dto/api-jobs.js';
-import { idempotencyKey, organizationOf, ResultsQueryDto } from './dto/jobs-request.dto.js';
+import { ApiResults, locationOf, OnJob, OnJobs, TOO_MUCH_STORED } from './dto/api-jobs.js';
+import { organizationOf, ResultsQueryDto } from './dto/jobs-request.dto.js';
 import {
   FEED_EXAMPLE,
   FEED_LINES_EXAMPLE,
@@ -89,7 +82,6 @@ export class SubscriptionsController {
   @ApiErrors(
     invalidField('checkMinutes', 'checkMinutes must be an integer from 15 to 1440.'),
     'channel_not_found',
-    CONFLICTING_KEY,
     { title: 'The organization has too many subscriptions', error: new TooManySubscriptionsError(100) },
     TOO_MUCH_STORED,
   )

@@ -102,8 +102,7 @@ export class MessagesController {
     const { id, query } = await readIdMessage(message, ResultsQueryDto, 'the ID of a subscription');
     const organizationId = context.caller.organization.id;
     const read: ReadResults = (page) => this.subscriptions.results(organizationId, id, page);
-    const disconnect = (): void => context.disconnect();
-    const lines = await this.results.lines('subscription', read, organizationId, query, disconnect);
+    const lines = await this.results.lines('subscription', read, organizationId, query);
     context.log['subscriptionId'] = id;
     return from(eventsFor(context, lines));
   }

@@ -4,6 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { displayPrefix } from '../domain/api-key-text.js';
 import { SCOPES, type Actor, type Caller, type Scope } from '../domain/caller.js';
+import type { KeyRefusal } from '../domain/errors.js';
 import {
   ApiKey,
   generateKey,
@@ -53,12 +54,13 @@ export class ApiKeysService {
    * Identifies the caller by an API key. The database is queried on every call, so that a revoked key is refused at once;
    * a malformed key is refused without a query.
    *
-   * @returns undefined when the key is malformed, unknown, revoked or expired
+   * @returns why the key is not accepted, otherwise
    */
-  async authenticate(key: string): Promise<Caller | undefined> {
-    if (!isWellFormedKey(key)) return undefined;
-    const [found] = await queryWithDeadline<FoundCaller[]>(this.database, AUTHENTICATE, [hashKey(key)]);
-    return found && acceptCaller(this.database, found, 'key');
+  async authenticate(key: string): Promise<Caller | KeyRefusal> {
+    if (!isWellFormedKey(key)) return 'malformed';
+    const [found] = await queryWithDeadline<FoundKey[]>(this.database, AUTHENTICATE, [hashKey(key)]);
+    if (!found) return 'unknown';
+    return found.refusal ?? acceptCaller(this.database, found, 'key');
   }
 
   /** @throws InvalidRequestError for an invalid name, UnknownOrganizationError */
@@ -155,12 +157,17 @@ export class ApiKeysService {
   }
 }
 
+interface FoundKey extends FoundCaller {
+  refusal: KeyRefusal | null;
+}
+
 export const AUTHENTICATE = `
   SELECT key.id AS key_id, key.scopes, organization.id, organization.name, organization.plan,
+         CASE WHEN key.revoked_at IS NOT NULL OR organization.deleted_at IS NOT NULL THEN 'revoked'
+              WHEN key.expires_at <= clock_now() THEN 'expired' END AS refusal,
          key.last_used_at IS NULL OR key.last_used_at < clock_now() - interval '1 minute' AS stale
     FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id
-    WHERE key.hash = $1 AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > clock_now())
-      AND organization.deleted_at IS NULL`;
+    WHERE key.hash = $1`;
 
 interface ActiveKey {
   name: string;

@@ -198,7 +198,7 @@ function newReservationId(): string {
 
 /** @throws InvalidApiKeyError without a row: the organization was deleted after its key was checked */
 function quotaState(row: QuotaRow | undefined): QuotaState {
-  if (!row) throw new InvalidApiKeyError();
+  if (!row) throw new InvalidApiKeyError('revoked');
   return { ...countsOf(row), resetAt: row.period_end, asOf: row.decided_at };
 }
 

@@ -33,7 +33,7 @@ describe('the limits per minute without Redis', () => {
     // The last key has as much left as all of them.
     expect(new Set(counts)).toEqual(new Set(['key']));
     expect(await rate.count(caller('key_another'))).toMatchObject({ scope: 'organization', limit: 20, used: 21 });
-    expect(await rate.count(caller('key_another'), 'jobs')).toMatchObject({ scope: 'key', used: 1 });
+    expect(await rate.count(caller('key_another'), { route: 'jobs' })).toMatchObject({ scope: 'key', used: 1 });
     expect(await rate.count(caller('key_b', 'org_b'))).toMatchObject({ scope: 'key', used: 1 });
   });
 

@@ -35,24 +35,28 @@ export class CallRate {
   }
 
   /**
-   * Counts a call. One that its key may not make does not count for the organization, whose other keys would be refused for it.
+   * Counts a call, or as many as it is worth. What its key may not make does not count for the organization, whose other keys
+   * would be refused for it.
    *
    * @param route of a count of its own
    * @returns undefined when the limits are turned off
    */
-  async count({ keyId, organization }: Caller, route?: string): Promise<RateRecord | undefined> {
+  async count(
+    { keyId, organization }: Caller,
+    { route, calls = 1 }: { route?: string | undefined; calls?: number } = {},
+  ): Promise<RateRecord | undefined> {
     if (this.limiters.key.points === 0) return undefined;
     const nameOf = (id: string) => (route === undefined ? id : `${route}:${id}`);
-    const ofKey = await this.consume('key', nameOf(keyId));
+    const ofKey = await this.consume('key', nameOf(keyId), calls);
     if (ofKey.used > ofKey.limit) return ofKey;
-    const ofAll = await this.consume('organization', nameOf(organization.id));
+    const ofAll = await this.consume('organization', nameOf(organization.id), calls);
     return ofAll.limit - ofAll.used < ofKey.limit - ofKey.used ? ofAll : ofKey;
   }
 
-  private async consume(scope: LimitScope, name: string): Promise<RateRecord> {
+  private async consume(scope: LimitScope, name: string, calls: number): Promise<RateRecord> {
     const limiter = this.limiters[scope];
     // Beyond the limit the limiter rejects with the count.
-    const counted: unknown = await limiter.consume(name).catch((rejected: unknown) => rejected);
+    const counted: unknown = await limiter.consume(name, calls).catch((rejected: unknown) => rejected);
     if (!(counted instanceof RateLimiterRes)) throw counted;
     const { consumedPoints: used, msBeforeNext } = counted;
     // In memory the rest of a window is computed by the wall clock, which may be set back; the window ends by a timer.

@@ -5,6 +5,7 @@ import { RequiresApiKey, RequiresFeature } from '../auth/auth.decorators.js';
 import { invalidField } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors, ApiId, type ErrorExample } from '../http/error-docs.js';
+import { ApiIdempotencyKey, idempotencyKey } from '../http/idempotency-key.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
 import { PageQueryDto } from '../http/validation.js';
@@ -23,6 +24,7 @@ import {
   WebhookWithSecretDto,
 } from './dto/webhooks-response.dto.js';
 import {
+  REPEATED_HOURS,
   ROTATION_HOURS,
   TEST_EVENT,
   TooManyWebhooksError,
@@ -65,17 +67,27 @@ export class WebhooksController {
     summary: 'Create a webhook',
     description:
       'Events of archive jobs and subscriptions are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, ' +
-      `which cannot be retrieved later. An organization can have ${WEBHOOKS_MAX} webhooks. Requires the Pro plan.`,
+      `which cannot be retrieved later, except by the same request with the same \`Idempotency-Key\` within ${REPEATED_HOURS} hours. An organization can have ${WEBHOOKS_MAX} webhooks. Requires the Pro plan.`,
     callbacks: EVENT_CALLBACKS,
   })
-  @ApiResult(HttpStatus.CREATED, WebhookWithSecretDto, 'The new webhook, including its secret.', WEBHOOK_WITH_SECRET)
+  @ApiIdempotencyKey(
+    'webhook',
+    `with the secret in force for ${REPEATED_HOURS} hours, then they are refused as long as the webhook exists`,
+  )
+  @ApiResult(
+    HttpStatus.CREATED,
+    WebhookWithSecretDto,
+    'The new webhook, or the one that a request with the same key has created, including its secret.',
+    WEBHOOK_WITH_SECRET,
+  )
   @ApiErrors(
     invalidField('url', PRIVATE_HOST),
     { title: 'The organization has too many webhooks', error: new TooManyWebhooksError() },
     DISABLED,
   )
   createWebhook(@Body() body: CreateWebhookDto, @Req() request: Request): Promise<WebhookWithSecretDto> {
-    return this.webhooks.create(organizationOf(request), body, requestContext(request).actor);
+    const { actor } = requestContext(request);
+    return this.webhooks.create(organizationOf(request), body, actor, idempotencyKey(request));
   }
 
   @Get()

@@ -134,8 +134,8 @@ describe('the admin commands', () => {
     expect(shown).toMatch(new RegExp(`^key +${KEY.source}\n\n.*only time`, 'm'));
     const first = await json('key', 'issue', id);
     const second = await json('key', 'rotate', String(first['id']), '--grace-hours', '0');
-    expect(await database.keys.authenticate(String(first['key']))).toBeUndefined();
-    expect(await database.keys.authenticate(String(second['key']))).toBeDefined();
+    expect(await database.keys.authenticate(String(first['key']))).toBe('revoked');
+    expect(await database.keys.authenticate(String(second['key']))).toMatchObject({ keyId: second['id'] });
     const third = await database.keys.rotate(String(second['id']), 5);
     const { output } = await cli('key', 'revoke', third.id);
     expect(output).toMatch(/^revoked at +20.*\n[^]*\nSTILL VALID\nID .*\nkey_/m);
@@ -170,13 +170,24 @@ describe('the admin commands', () => {
     const range = ['--from', '2025-12-01', '--to', '2025-12-02'];
     expect(await json('usage', organizationId, '--by', 'key')).toMatchObject({
       used: 4,
-      report: { by: 'key', charged: 4, rows: [{ group: keyId, calls: 1, charged: 4, forfeited: 0 }] },
+      report: { by: 'key', charged: 4, rows: [{ group: keyId, name: 'default', calls: 1, charged: 4, forfeited: 0 }] },
     });
     expect(await cli('usage', organizationId, '--by', 'key', '--csv')).toEqual({
       code: 0,
-      output: `key,calls,charged,forfeited\n${keyId},1,4,0\n`,
+      output: `key,calls,charged,forfeited,name\n${keyId},1,4,0,default\n`,
       errorOutput: '',
     });
+    const all = await cli('usage', '--all', '--csv');
+    expect(all.output).toMatch(/^organization,name,calls,charged,forfeited,keys\norg_/);
+    expect(all.output).toContain(`\n${organizationId},Acme,1,4,0,${keyId} (default): 4\n`);
+    const row = { group: organizationId, name: 'Acme', calls: 1, charged: 4, forfeited: 0 };
+    expect((await json('usage', '--all'))['rows']).toContainEqual({
+      ...row,
+      keys: [{ ...row, group: keyId, name: 'default' }],
+    });
+    expect((await cli('usage', '--all', ...range)).output).toMatch(
+      new RegExp(`^ROWS\\nGROUP +NAME +CALLS[^]*^${organizationId} +Acme +0 +0 +0$`, 'm'),
+    );
     expect((await cli('usage', organizationId, ...range)).output).toMatch(
       /^REPORT\nfrom +2025-12-01\nto +2025-12-02$/m,
     );
@@ -240,6 +251,9 @@ describe('an admin command that fails prints one line and exits with 1', () => {
       ['key', 'rotate', 'key_x', '--grace-hours', '8761'],
       "option '--grace-hours <count>' argument '8761' is invalid. Use a whole number from 0 to 8760.",
     ],
+    [['usage'], 'name one organization, or use --all'],
+    [['usage', 'A', '--all'], 'name one organization, or use --all'],
+    [['usage', '--all', '--by', 'key'], "option '--all' cannot be used with option '--by <group>'"],
     [['usage', 'A', '--csv', '--json'], "option '--csv' cannot be used with option '--json'"],
     [['--json', 'transcripts', '@a', '--format', 'srt'], "option '--format srt' cannot be used with option '--json'"],
     [['org', 'set-plan', 'nobody', 'pro'], 'No organization has the ID or name "nobody".'],

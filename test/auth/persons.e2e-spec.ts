@@ -158,10 +158,29 @@ describe('the 401 of /admin', () => {
   it('names what may be sent', async () => {
     const { body } = await admin('');
     expect(body.error.message).toMatch(/^Send the admin token or an access token in the header /);
+    const { key } = await service.organization();
+    expect((await admin(key)).body.error.message).toBe(
+      'This is an API key. Use the admin token or an access token instead.',
+    );
+    expect((await admin('wrong')).body.error.message).toBe(
+      'This is not the admin token or an access token, or was not copied exactly.',
+    );
+  });
+
+  it('and that of callers, name access tokens too', async () => {
+    expect((await service.request('GET', '/usage')).body.error.message).toBe(
+      'Send an API key or an access token in the header "Authorization: Bearer <API_KEY>".',
+    );
+    expect((await service.get('/usage', 'wrong')).body.error.message).toBe(
+      'This is not an API key or an access token, or was not copied exactly.',
+    );
+  });
+
+  it('names the admin token alone where access tokens are not accepted', async () => {
     const other = await startService({ environment: { ADMIN_TOKEN } });
     try {
       const refused = await other.get('/admin/organizations', await ada());
-      expect(refused.body.error.message).toMatch(/^Send the admin token in the header /);
+      expect(refused.body.error.message).toBe('This is an access token. Use the admin token instead.');
     } finally {
       await other.close();
     }
@@ -174,9 +193,13 @@ describe('/admin without ADMIN_TOKEN', () => {
     const other = await startService({ environment: oidc });
     try {
       expect((await other.get('/admin/organizations', await ada())).status).toBe(200);
-      for (const refused of ['undefined', ADMIN_TOKEN, ''])
-        expect((await other.get('/admin/organizations', refused)).body.error).toMatchObject({
-          ...{ code: 'unauthorized', message: expect.stringMatching(/^Send an access token in the header /) },
+      for (const [sent, message] of [
+        ['undefined', 'This is not an access token, or was not copied exactly.'],
+        [ADMIN_TOKEN, 'This is not an access token, or was not copied exactly.'],
+        ['', 'Send an access token in the header "Authorization: Bearer <TOKEN>".'],
+      ] as const)
+        expect((await other.get('/admin/organizations', sent)).body.error).toMatchObject({
+          ...{ code: 'unauthorized', message },
         });
     } finally {
       await other.close();

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { UsageReports } from '../../src/quota/usage-report.js';
-import { QuotaService } from '../../src/quota/quota.service.js';
 import type { TestOrganization } from '../harness/service.js';
 import { follow, onSubscriptions } from '../subscriptions/subscription-requests.js';
 import { createJob, onJob } from './job-requests.js';
@@ -24,8 +23,7 @@ async function customer(monthlyLimit: number): Promise<TestOrganization & { limi
 
 /** What each key was charged this month. */
 async function chargedTo({ id }: TestOrganization): Promise<Record<string, number>> {
-  const { period } = await steps.service.app.get(QuotaService).usage(id);
-  const { rows } = await steps.service.app.get(UsageReports).report(id, { by: 'key' }, period);
+  const { rows } = await steps.service.app.get(UsageReports).report(id, { by: 'key' });
   return Object.fromEntries(rows.map(({ group, charged }) => [group, charged]));
 }
 

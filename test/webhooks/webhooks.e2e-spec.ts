@@ -55,6 +55,12 @@ function send(key: string, method: string, path: string, body?: object, to = ser
 const create = (key: string, body: object = {}): Promise<ServiceResponse> =>
   send(key, 'POST', '/webhooks', { url: receiver.url, ...body });
 
+function createOnce(key: string, idempotencyKey: string, body: object = {}): Promise<ServiceResponse> {
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+  const text = JSON.stringify({ url: receiver.url, ...body });
+  return service.request('POST', '/webhooks', { ...headers, 'Idempotency-Key': idempotencyKey }, text);
+}
+
 async function withWebhook(): Promise<{ key: string; id: string }> {
   const { key } = await service.organization();
   return { key, id: (await create(key)).body['id'] as string };
@@ -109,6 +115,36 @@ describe('a webhook', () => {
     expect(webhooks).toHaveLength(10);
     await send(key, 'DELETE', `/webhooks/${webhooks[0].id}`);
     expect((await create(key)).status).toBe(201);
+  });
+
+  it('is created once by requests with the same Idempotency-Key, which return its secret for a day', async () => {
+    const [{ key }, other] = [await service.organization(), await service.organization()];
+    const responses = await Promise.all(Array.from({ length: 4 }, () => createOnce(key, 'the-key')));
+    const [{ body } = await createOnce(key, 'the-key')] = responses;
+    for (const response of responses) expect([response.status, response.body]).toEqual([201, body]);
+    expect((await send(key, 'GET', '/webhooks')).body.webhooks).toHaveLength(1);
+    expect((await createOnce(other.key, 'the-key')).body['id']).not.toBe(body['id']);
+    const refusal = { status: 409, body: { error: { code: 'idempotency_conflict', retryable: false } } };
+    expect(await createOnce(key, 'the-key', { events: ['job.failed'] })).toMatchObject(refusal);
+    expect(await createOnce(key, 'the-key', { url: `${receiver.url}/other` })).toMatchObject(refusal);
+    const { secret } = (await send(key, 'POST', `/webhooks/${body['id']}/rotate`)).body;
+    expect((await createOnce(key, 'the-key')).body).toMatchObject({ id: body['id'], secret });
+    await service.query(`UPDATE webhooks SET created_at = created_at - interval '1 day' WHERE id = '${body['id']}'`);
+    const late = await createOnce(key, 'the-key');
+    expect(late).toMatchObject(refusal);
+    expect(late.body.error.message).toContain(`POST /webhooks/${body['id']}/rotate`);
+    await send(key, 'DELETE', `/webhooks/${body['id']}`);
+    expect((await createOnce(key, 'the-key')).body['secret']).not.toBe(secret);
+  });
+
+  it.each(['', 'ä', 'x'.repeat(256)])('is not created with the Idempotency-Key "%s"', async (idempotencyKey) => {
+    const { key } = await service.organization();
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ url: receiver.url });
+    const given = { ...headers, 'Idempotency-Key': Buffer.from(idempotencyKey).toString('latin1') };
+    expect((await service.request('POST', '/webhooks', given, body)).body.error.details[0].field).toBe(
+      'Idempotency-Key',
+    );
   });
 
   it.each([

@@ -44,6 +44,7 @@ export const OPERATIONS = {
   unblockClient: 'POST /admin/keys/{id}/unblock',
   getOrganizationUsage: 'GET /admin/organizations/{id}/usage',
   pruneUsage: 'POST /admin/usage/prune',
+  getAllUsage: 'GET /admin/usage',
   cancelAnyJob: 'POST /admin/jobs/{id}/cancel',
   listAudit: 'GET /admin/audit',
   listOrganizationJobs: 'GET /admin/organizations/{id}/jobs',

@@ -393,7 +393,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description Events of archive jobs and subscriptions are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, which cannot be retrieved later. An organization can have 10 webhooks. Requires the Pro plan.
+         * @description Events of archive jobs and subscriptions are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, which cannot be retrieved later, except by the same request with the same `Idempotency-Key` within 24 hours. An organization can have 10 webhooks. Requires the Pro plan.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -493,7 +493,7 @@ export interface paths {
         put?: never;
         /**
          * Model Context Protocol (MCP)
-         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. docs/mcp.md lists the tools, and describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A JSON object that is no message of JSON-RPC gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
+         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol; `tools/list` describes the tools. The plan, the quota, the rate limit and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. Other messages do not count for the rate limit. A JSON object that is no message of JSON-RPC gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
          */
         post: operations["sendMcpMessage"];
         delete?: never;
@@ -641,6 +641,26 @@ export interface paths {
          * @description Returns the usage of the current calendar month and, with `verify=true`, compares the count of every month with the sum of its settled calls. With `from`, `to` or `by` it adds a report of what was charged, whose rows add up to those counts. The usage of a deleted organization remains available, for invoicing.
          */
         get: operations["getOrganizationUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Report what all organizations were charged
+         * @description Returns a row for each organization, deleted ones included, with its API keys, for invoicing.
+         */
+        get: operations["getAllUsage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1017,13 +1037,7 @@ export interface components {
             summary: components["schemas"]["Summary"];
         };
         VideosBodyDto: {
-            /**
-             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-             * @example [
-             *       "en",
-             *       "de"
-             *     ]
-             */
+            /** @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video. */
             languages?: string[] | string;
             /**
              * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
@@ -1032,10 +1046,7 @@ export interface components {
             match?: "all" | "first";
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
-            /**
-             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
-             * @example 60
-             */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /**
              * @description IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two entries and is charged once at most.
@@ -1318,13 +1329,7 @@ export interface components {
             checkAgainSeconds: number | null;
         };
         NewJobBody: {
-            /**
-             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-             * @example [
-             *       "en",
-             *       "de"
-             *     ]
-             */
+            /** @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video. */
             languages?: string[] | string;
             /**
              * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
@@ -1333,10 +1338,7 @@ export interface components {
             match?: "all" | "first";
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
-            /**
-             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
-             * @example 60
-             */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /** @description The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`. */
             channel?: string;
@@ -1346,20 +1348,13 @@ export interface components {
             videos?: string[];
             /** @description The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. For `video` and `short`, one whose kind YouTube does not state is kept. */
             kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
-            /**
-             * @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.
-             * @example 500
-             */
+            /** @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all. */
             limit?: number;
-            /**
-             * @description The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. An upload that was live, announced or without captions at an earlier job does not come back by it.
-             * @example hl-dinghy__
-             */
+            /** @description The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. An upload that was live, announced or without captions at an earlier job does not come back by it. */
             since?: string;
             /**
              * @description What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that has failed can be resumed, and its results stay available.
              * @default pause
-             * @example pause
              * @enum {string}
              */
             onQuota: "pause" | "fail";
@@ -1525,13 +1520,7 @@ export interface components {
             nextCheckAt: string | null;
         };
         NewSubscriptionBody: {
-            /**
-             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-             * @example [
-             *       "en",
-             *       "de"
-             *     ]
-             */
+            /** @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video. */
             languages?: string[] | string;
             /**
              * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
@@ -1540,10 +1529,7 @@ export interface components {
             match?: "all" | "first";
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
-            /**
-             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
-             * @example 60
-             */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /**
              * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts.
@@ -1570,14 +1556,10 @@ export interface components {
             subscriptions: components["schemas"]["Subscription"][];
         };
         SubscriptionChangeBody: {
-            /**
-             * @description The minutes between two checks of the channel. A check costs no quota.
-             * @example 240
-             */
+            /** @description The minutes between two checks of the channel. A check costs no quota. */
             checkMinutes?: number;
             /**
              * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and checks the channel.
-             * @example paused
              * @enum {string}
              */
             state?: "active" | "paused";
@@ -1625,7 +1607,7 @@ export interface components {
              * @enum {string|null}
              */
             disabledReason: "gone" | "failing" | null;
-            /** @description The secret that signs the deliveries (Standard Webhooks). It is returned only this once and cannot be retrieved later. */
+            /** @description The secret that signs the deliveries (Standard Webhooks). It is returned only once, except to a repeated request with the same `Idempotency-Key`. */
             secret: string;
         };
         NewWebhookBody: {
@@ -1635,13 +1617,7 @@ export interface components {
              * @example https://app.example.com/hooks/transcripts
              */
             url: string;
-            /**
-             * @description The events to send. By default all of them, including those of later versions.
-             * @example [
-             *       "job.completed",
-             *       "job.failed"
-             *     ]
-             */
+            /** @description The events to send. By default all of them, including those of later versions. */
             events?: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold")[];
         };
         Webhook: {
@@ -1768,15 +1744,9 @@ export interface components {
              * @enum {string}
              */
             plan: "free" | "pro";
-            /**
-             * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
-             * @example 20000
-             */
+            /** @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan. */
             monthlyLimit?: number | null;
-            /**
-             * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
-             * @example acme
-             */
+            /** @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none. */
             externalId?: string | null;
         };
         Organization: {
@@ -1808,19 +1778,12 @@ export interface components {
         OrganizationChangeBody: {
             /**
              * @description The new plan.
-             * @example pro
              * @enum {string}
              */
             plan?: "free" | "pro";
-            /**
-             * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
-             * @example 20000
-             */
+            /** @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan. */
             monthlyLimit?: number | null;
-            /**
-             * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
-             * @example acme
-             */
+            /** @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none. */
             externalId?: string | null;
         };
         DeletedOrganization: {
@@ -1899,18 +1862,11 @@ export interface components {
             /**
              * @description A label for the purpose of the key.
              * @default default
-             * @example server
              */
             name: string;
-            /**
-             * @description The number of days after which the key expires. By default it does not expire.
-             * @example 90
-             */
+            /** @description The number of days after which the key expires. By default it does not expire. */
             expiresInDays?: number;
-            /**
-             * @description Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change.
-             * @example 500
-             */
+            /** @description Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change. */
             monthlyLimit?: number | null;
             /**
              * @description What the key may do, by default both: `read`, and `write`, which changes jobs, subscriptions and webhooks. The scopes of a key do not change.
@@ -2017,10 +1973,7 @@ export interface components {
             replaced: components["schemas"]["Key"];
         };
         RotationBody: {
-            /**
-             * @description The number of hours that the old key stays valid, 24 by default. 0 revokes it immediately.
-             * @example 24
-             */
+            /** @description The number of hours that the old key stays valid, 24 by default. 0 revokes it immediately. */
             graceHours?: number;
         };
         RevokedKey: {
@@ -2103,14 +2056,18 @@ export interface components {
             keys?: components["schemas"]["VerifiedKeyPeriod"][];
         };
         UsageReportRow: {
-            /** @description The day, the ID of the API key, or the ID of the channel, playlist or video. */
+            /** @description The day, or the ID of the API key, of the channel, playlist or video, or of the organization. */
             group: string;
+            /** @description Of an API key or an organization: its name. */
+            name?: string;
             /** @description Settled calls. A part of an archive job that was settled is one call. */
             calls: number;
             /** @description Transcripts charged. */
             charged: number;
             /** @description Transcripts that were fetched but settled too late to be charged. */
             forfeited: number;
+            /** @description Of an organization: the same by API key. */
+            keys?: components["schemas"]["UsageReportRow"][];
         };
         UsageReport: {
             /**
@@ -2127,10 +2084,10 @@ export interface components {
              * @description What the rows stand for.
              * @enum {string}
              */
-            by: "day" | "key" | "resource";
+            by: "day" | "key" | "resource" | "organization";
             /** @description The sum of all rows: the transcripts charged within these days. */
             charged: number;
-            /** @description Sorted by `group`. A call belongs to the day on which it began. Days without calls are absent. */
+            /** @description Sorted by `group`; organizations, all of them, by age. A call belongs to the day on which it began. Days without calls are absent. */
             rows: components["schemas"]["UsageReportRow"][];
         };
         AdminUsage: {
@@ -2362,7 +2319,7 @@ export interface operations {
                 match?: "all" | "first";
                 /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
                 include?: string;
-                /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
                 chunkSeconds?: number;
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
@@ -2852,7 +2809,7 @@ export interface operations {
                 match?: "all" | "first";
                 /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
                 include?: string;
-                /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
                 chunkSeconds?: number;
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
@@ -3161,7 +3118,7 @@ export interface operations {
                 match?: "all" | "first";
                 /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
                 include?: string;
-                /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
                 chunkSeconds?: number;
                 /** @description The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` and `vtt` have the first. By default the format that `Accept` names, or `json`. */
                 format?: "json" | "text" | "srt" | "vtt" | "markdown";
@@ -3442,6 +3399,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "videos": [
+                 *         "hl-dinghy__",
+                 *         "https://www.youtube.com/watch?v=hl-silent__"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["VideosBodyDto"];
             };
         };
@@ -5837,6 +5802,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "channel": "@harbourlight"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewSubscriptionBody"];
             };
         };
@@ -6399,6 +6369,7 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["SubscriptionChangeBody"];
             };
         };
@@ -7262,17 +7233,25 @@ export interface operations {
     createWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: the same key and body return the webhook that the first request has created, another body is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; with the secret in force for 24 hours, then they are refused as long as the webhook exists, for the organization. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://app.example.com/hooks/transcripts"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewWebhookBody"];
             };
         };
         responses: {
-            /** @description The new webhook, including its secret. */
+            /** @description The new webhook, or the one that a request with the same key has created, including its secret. */
             201: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7357,7 +7336,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `conflict`: The organization has too many webhooks. `conflict`: The service has no key for the secrets of webhooks. */
+            /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. `conflict`: The organization has too many webhooks. `conflict`: The service has no key for the secrets of webhooks. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8205,11 +8184,6 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8220,11 +8194,6 @@ export interface operations {
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -8233,11 +8202,6 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8260,11 +8224,6 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8287,11 +8246,6 @@ export interface operations {
             406: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8302,11 +8256,6 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8317,28 +8266,23 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                     "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    /** @description Seconds to wait before a retry. */
-                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8349,11 +8293,6 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8364,11 +8303,6 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8386,6 +8320,8 @@ export interface operations {
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
+                /** @description A part of the name, in any letter case. By default all organizations are returned. */
+                name?: string;
             };
             header?: never;
             path?: never;
@@ -8522,6 +8458,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Acme",
+                 *       "plan": "pro"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewOrganizationBody"];
             };
         };
@@ -8939,6 +8881,7 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["OrganizationChangeBody"];
             };
         };
@@ -9247,6 +9190,7 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["NewKeyBody"];
             };
         };
@@ -9409,6 +9353,7 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["RotationBody"];
             };
         };
@@ -9895,12 +9840,12 @@ export interface operations {
     getOrganizationUsage: {
         parameters: {
             query?: {
-                /** @description Whether to compare the count of every month with the sum of its settled calls. */
-                verify?: "true" | "false";
-                /** @description The first day (UTC) of a report. By default the first day of the current month. */
+                /** @description The first day (UTC) of a report, such as 2026-10-01. By default the first day of the current month. */
                 from?: string;
                 /** @description The day (UTC) after the last day of a report, at most 400 days after `from`. By default the first day of the next month. */
                 to?: string;
+                /** @description Whether to compare the count of every month with the sum of its settled calls. */
+                verify?: "true" | "false";
                 /** @description What the rows of a report stand for: a day, an API key, or a channel, playlist or video. By default `day` when `from` or `to` is given; with none of the three no report is returned. */
                 by?: "day" | "key" | "resource";
             };
@@ -9976,6 +9921,151 @@ export interface operations {
                 };
             };
             /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getAllUsage: {
+        parameters: {
+            query?: {
+                /** @description The first day (UTC) of a report, such as 2026-10-01. By default the first day of the current month. */
+                from?: string;
+                /** @description The day (UTC) after the last day of a report, at most 400 days after `from`. By default the first day of the next month. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report. With `Accept: text/csv` as CSV. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-10-01",
+                     *       "to": "2026-11-01",
+                     *       "by": "organization",
+                     *       "charged": 120,
+                     *       "rows": [
+                     *         {
+                     *           "group": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "name": "Acme",
+                     *           "calls": 12,
+                     *           "charged": 120,
+                     *           "forfeited": 0,
+                     *           "keys": [
+                     *             {
+                     *               "group": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *               "name": "server",
+                     *               "calls": 12,
+                     *               "charged": 120,
+                     *               "forfeited": 0
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UsageReport"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11081,7 +11171,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All metrics. docs/monitoring.md describes them. */
+            /** @description All metrics, each with a text of help. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -1,10 +1,11 @@
-import { Controller, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
-import { ApiOperation } from '@nestjs/swagger';
+import { Controller, Get, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiExtraModels, ApiOkResponse, ApiOperation, getSchemaPath } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
 import type { Actor } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
 import { JobFinishedError } from '../../jobs/job.js';
 import { ApiErrors } from '../../http/error-docs.js';
-import { ApiResult } from '../../http/response-docs.js';
+import { ApiResult, contentOf } from '../../http/response-docs.js';
 import { ApiJobId } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
@@ -12,11 +13,13 @@ import { AUDIT_ENTRY, AuditPageDto, AuditTrail } from '../../organizations/audit
 import { UnknownCursorError } from '../../domain/page.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
-import { UsageReports } from '../../quota/usage-report.js';
+import { csvOf, UsageReport, UsageReports } from '../../quota/usage-report.js';
 import { Pruned, UsageRetention } from '../../quota/usage-retention.js';
 import { AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
-import { AuditQueryDto, UsageQueryDto } from './dto/requests.dto.js';
-import { ADMIN_USAGE, AdminUsageDto, PRUNED } from './dto/responses.dto.js';
+import { AuditQueryDto, UsageQueryDto, UsageRangeDto } from './dto/requests.dto.js';
+import { ADMIN_USAGE, AdminUsageDto, ALL_USAGE, PRUNED } from './dto/responses.dto.js';
+
+const CSV = 'text/csv';
 
 /** Reads and prunes usage, cancels jobs and lists what was changed. */
 @Controller('admin')
@@ -52,8 +55,28 @@ export class AdminOperationsController {
     return {
       ...usage,
       ...(verify === 'true' && { verification: await this.quota.verify(organizationId) }),
-      ...(reported && { report: await this.reports.report(organizationId, range, usage.period) }),
+      ...(reported && { report: await this.reports.report(organizationId, range) }),
     };
+  }
+
+  @Get('usage')
+  @ApiOperation({
+    summary: 'Report what all organizations were charged',
+    description: 'Returns a row for each organization, deleted ones included, with its API keys, for invoicing.',
+  })
+  @ApiExtraModels(UsageReport)
+  @ApiOkResponse({
+    description: 'The report. With `Accept: text/csv` as CSV.',
+    ...contentOf(
+      { schema: { $ref: getSchemaPath(UsageReport) }, example: ALL_USAGE },
+      { [CSV]: { schema: { type: 'string' }, example: csvOf(ALL_USAGE) } },
+    ),
+  })
+  @ApiErrors(invalidField('from', 'from must be a day such as 2026-10-31.'))
+  async getAllUsage(@Query() range: UsageRangeDto, @Req() request: Request, @Res() response: Response): Promise<void> {
+    const report = await this.reports.reportAll(range);
+    response.vary('Accept').type(request.accepts(['application/json', CSV]) || 'application/json');
+    response.send(response.get('Content-Type')?.startsWith(CSV) ? csvOf(report) : JSON.stringify(report));
   }
 
   @Post('usage/prune')

@@ -26,7 +26,6 @@ export class CreateWebhookDto {
     isArray: true,
     minItems: 1,
     maxItems: WEBHOOK_EVENTS.length,
-    example: WEBHOOK.events,
   })
   @Optional()
   @IsArray({ message: EVENTS_MESSAGE })

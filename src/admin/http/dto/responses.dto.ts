@@ -94,4 +94,11 @@ export const ADMIN_USAGE: AdminUsageDto = {
   history: [{ period: '2026-11', used: 120 }],
 };
 
+const CALLS = { calls: 12, charged: 120, forfeited: 0 };
+
+export const ALL_USAGE: UsageReport = {
+  ...{ from: '2026-10-01', to: '2026-11-01', by: 'organization', charged: CALLS.charged },
+  rows: [{ group: ORGANIZATION.id, name: 'Acme', ...CALLS, keys: [{ group: KEY.id, name: KEY.name, ...CALLS }] }],
+};
+
 export const PRUNED: Pruned = { retentionMonths: 24, keptFrom: '2024-11', periods: 3, calls: 4120 };
