@@ -38,6 +38,8 @@ export interface ClaimedSlice extends ChangedJob {
 }
 
 export interface ListedPage extends Omit<UploadsListPage, 'pages'> {
+  /** Where a list ends that states more videos than it has: its last video. Null for any other page. */
+  listEnd: string | null;
   /** Whose uploads they are; null for a playlist. */
   channel: Channel | null;
   /** With the first page of one. */

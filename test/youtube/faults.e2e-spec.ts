@@ -5,8 +5,8 @@ import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube
 import type { Environment } from '../../src/config/environment.js';
 import type { Upload, VideoOutcome } from '../../src/domain/transcript.js';
 import { REAL_RETRY_ENVIRONMENT } from '../../src/platform/youtube/egress/retry.js';
+import { type Adapter, context, end, listUploads, openAdapter } from './adapter.js';
 import { measureInTime } from '../harness/until.js';
-import { type Adapter, context, end, openAdapter } from './adapter.js';
 import { REPORTED_AS } from './reported-codes.js';
 
 const DEADLINE_SECONDS = 60;
@@ -35,7 +35,7 @@ beforeAll(async () => {
   jest.spyOn(REAL_RETRY_ENVIRONMENT, 'sleep').mockImplementation((ms, signal) => real.sleep(ms / 10, signal));
   fakeYoutube = await startFakeYoutube({ seed: 11 });
   adapter = await openAdapter(fakeYoutube.url);
-  const { uploads } = await adapter.platform.listUploads(HARBOUR_LIGHT.id, 100, context());
+  const { uploads } = await listUploads(adapter.platform, HARBOUR_LIGHT.id, 100);
   listed = uploads.map(({ videoId }) => videoId);
   truth = new Map(
     (await readAll(HARBOUR_LIGHT.uploads().map(({ id }) => id))).map((video) => [video[0], report(video[1])]),
@@ -118,9 +118,9 @@ describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s
     const ends = await Promise.allSettled([
       platform.resolveChannel({ kind: 'handle', handle: 'harbourlight' }, call),
       platform.readChannel(HARBOUR_LIGHT.id, call).then(({ handle }) => handle),
-      platform
-        .listUploads(HARBOUR_LIGHT.id, 100, call)
-        .then(({ uploads }) => uploads.map((upload: Upload) => upload.videoId)),
+      listUploads(platform, HARBOUR_LIGHT.id, 100, call).then(({ uploads }) =>
+        uploads.map((upload: Upload) => upload.videoId),
+      ),
     ]);
     const reported = ends.map((each) =>
       each.status === 'fulfilled' ? each.value : (each.reason as { code: string }).code,

@@ -5,7 +5,7 @@ import { videoId } from '../fake-youtube/catalogue/model.js';
 import { FOG_SIGNAL, TIDEWATER } from '../fake-youtube/catalogue/other-channels.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { startGateway, type Gateway } from '../fake-youtube/gateway.js';
-import { type Adapter, context, end, openAdapter } from './adapter.js';
+import { type Adapter, context, end, listUploads, openAdapter } from './adapter.js';
 
 let fakeYoutube: FakeYoutube;
 let adapter: Adapter;
@@ -32,7 +32,7 @@ const read = (id: string, reading = context()) => adapter.platform.readVideo(id,
 const readAll = (ids: readonly string[], reading = context()) => Promise.all(ids.map((id) => read(id, reading)));
 const ends = (outcomes: readonly VideoOutcome[]) => [...new Set(outcomes.map(end))];
 const events = (name: string) => adapter.logged.filter(({ event }) => event === name);
-const list = (channelId: string) => adapter.platform.listUploads(channelId, 25, context());
+const list = (channelId: string) => listUploads(adapter.platform, channelId, 25);
 
 /** The clock of pauses and memories, put forward. */
 async function later<T>(seconds: number, work: () => Promise<T>): Promise<T> {

@@ -1323,6 +1323,8 @@ export interface components {
             request: components["schemas"]["JobRequest"];
             /** @description Counts of the videos of the job. */
             summary: components["schemas"]["JobSummary"];
+            /** @description How many videos YouTube counts in the list beyond those that it lists, when it was last read to its end. They are hidden, or the list ended early: then the job is paused with `list_incomplete`, and read again until three reads over at least an hour have ended at the same video. */
+            hidden: number;
             /**
              * Format: date-time
              * @description When the job was created.
@@ -4187,6 +4189,7 @@ export interface operations {
                      *             "fetched": 512,
                      *             "pending": 830
                      *           },
+                     *           "hidden": 0,
                      *           "createdAt": "2026-11-20T16:00:00.000Z",
                      *           "startedAt": "2026-11-20T16:00:01.000Z",
                      *           "finishedAt": null,
@@ -4366,6 +4369,7 @@ export interface operations {
                      *         "fetched": 0,
                      *         "pending": 0
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": null,
                      *       "finishedAt": null,
@@ -4600,6 +4604,7 @@ export interface operations {
                      *         "fetched": 512,
                      *         "pending": 830
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": null,
@@ -4934,6 +4939,7 @@ export interface operations {
                      *         "fetched": 512,
                      *         "pending": 830
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": "2026-11-20T16:21:44.000Z",
@@ -5168,6 +5174,7 @@ export interface operations {
                      *         "fetched": 512,
                      *         "pending": 830
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": null,
@@ -5493,6 +5500,7 @@ export interface operations {
                      *           "fetched": 512,
                      *           "pending": 830
                      *         },
+                     *         "hidden": 0,
                      *         "createdAt": "2026-11-20T16:00:00.000Z",
                      *         "startedAt": "2026-11-20T16:00:01.000Z",
                      *         "finishedAt": null,
@@ -10504,6 +10512,7 @@ export interface operations {
                      *         "fetched": 512,
                      *         "pending": 830
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": "2026-11-20T16:21:44.000Z",
@@ -10847,6 +10856,7 @@ export interface operations {
                      *             "fetched": 512,
                      *             "pending": 830
                      *           },
+                     *           "hidden": 0,
                      *           "createdAt": "2026-11-20T16:00:00.000Z",
                      *           "startedAt": "2026-11-20T16:00:01.000Z",
                      *           "finishedAt": null,

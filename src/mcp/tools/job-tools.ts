@@ -28,6 +28,7 @@ const jobOutput = workOutput.extend({
   state: z.enum(JOB_STATES),
   reason: z.enum(JOB_REASONS).nullable(),
   playlistId: z.string().nullable(),
+  hidden: z.int(),
   finishedAt: z.string().nullable(),
   expiresAt: z.string().nullable(),
   checkAgainSeconds: z.int().nullable(),
