@@ -4,6 +4,7 @@ import { statedAgeSecondsMin, type PublishDates } from './cache/lifetimes.js';
 const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 24 * HOUR_SECONDS;
 const WEEK_SECONDS = 7 * DAY_SECONDS;
+const YOUNG_SECONDS = 3 * DAY_SECONDS;
 
 /** The first pauses of a video or a list that is tried again, in seconds, and all of a job. */
 export const RETRY_DELAYS_SECONDS = [600, HOUR_SECONDS, 6 * HOUR_SECONDS] as const;
@@ -22,7 +23,7 @@ const thenDaily = (days: number): number[] => [...RETRY_DELAYS_SECONDS, ...times
 const THREE_DAYS = thenDaily(3);
 const TEMPORARY: FinalityRule = { finalFromSeconds: Infinity, delaysSeconds: THREE_DAYS };
 /** Captions are often generated hours after the upload, and an upload can be hidden or processed in its first minutes. */
-const OF_NEW_UPLOADS: FinalityRule = { finalFromSeconds: 3 * DAY_SECONDS, delaysSeconds: THREE_DAYS };
+const OF_NEW_UPLOADS: FinalityRule = { finalFromSeconds: YOUNG_SECONDS, delaysSeconds: THREE_DAYS };
 
 /** Whether a failure is final depends on the age of the upload. docs/errors.md has the table for readers. */
 const FINALITY: Readonly<Record<VideoFailureCode, FinalityRule>> = {
@@ -91,11 +92,15 @@ export function followedRetry({ code, lastCode, ageSeconds = 0, ...tried }: Fail
   return { retryAfterSeconds: Math.min(delaySeconds, finalFromSeconds - ageSeconds), retries: retries + 1 };
 }
 
-/** When a job tries a video again; undefined when its failure is final. An upload of unknown age is old. */
-export function archiveRetry({ code, retries, ageSeconds = Number.MAX_VALUE }: FailedTry): Retry | undefined {
+/**
+ * When a job tries a video again; undefined when its failure is final. An upload of unknown age is old. A job waits for hours
+ * only, in which what is for members seldom opens after its first days.
+ */
+export function archiveRetry({ code, retries, ageSeconds = Infinity }: FailedTry): Retry | undefined {
   const retryAfterSeconds = RETRY_DELAYS_SECONDS[retries];
-  if (retryAfterSeconds === undefined || ageSeconds >= FINALITY[code].finalFromSeconds) return undefined;
-  return { retryAfterSeconds, retries: retries + 1 };
+  const { finalFromSeconds } = FINALITY[code];
+  const canPass = finalFromSeconds === Infinity || ageSeconds < Math.min(finalFromSeconds, YOUNG_SECONDS);
+  return canPass && retryAfterSeconds !== undefined ? { retryAfterSeconds, retries: retries + 1 } : undefined;
 }
 
 /**

@@ -72,12 +72,11 @@ describe('a fact of a moment about a young video of a job', () => {
     expect((await run.entries())[0]?.entry.error?.code).toBe('video_private');
   });
 
-  it.each<[PublishedState, days: number]>([
-    ['private', 3],
-    ['uncaptioned', 3],
-    ['members-only', 60],
-  ])('is final at once when it is %s and %d days old', async (state, days) => {
-    const { run } = await jobOf(state, daysAgo(days));
-    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { failed: 1, pending: 0 } });
-  });
+  it.each<PublishedState>(['private', 'uncaptioned', 'members-only'])(
+    'is final at once when it is %s and three days old',
+    async (state) => {
+      const { run } = await jobOf(state, daysAgo(3));
+      expect(await run.verify()).toMatchObject({ state: 'completed', summary: { failed: 1, pending: 0 } });
+    },
+  );
 });
