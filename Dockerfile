@@ -11,11 +11,12 @@ COPY clients/nest-consumer/package.json ./clients/nest-consumer/
 # No package in the lock needs its install scripts.
 RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --no-audit --no-fund
 COPY nest-cli.json tsconfig.json ./
-COPY tools/bundle.mjs tools/errors-page.mjs tools/decorator-metadata.mjs tools/swc.json tools/tsconfig.build.json ./tools/
+COPY tools/bundle.mjs tools/replace-folder.mjs tools/errors-page.mjs tools/decorator-metadata.mjs ./tools/
+COPY tools/swc.json tools/tsconfig.build.json ./tools/
 COPY docs/errors.md ./docs/
 COPY src ./src
 # The bundle contains the packages, except the files of Swagger UI. dist/sbom.json lists them for scanners.
-RUN npm run build && rm -r dist/modules && cd node_modules/swagger-ui-dist && rm -f -- *.map *-es-*
+RUN npm run build && rm -r dist/modules dist/chunks.json && cd node_modules/swagger-ui-dist && rm -f -- *.map *-es-*
 
 # Node.js without its package managers.
 FROM ${NODE_IMAGE} AS runtime

@@ -5,7 +5,7 @@ import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
 export default defineConfig(
-  { ignores: ['**/dist', 'dist-tools', 'node_modules', 'coverage', 'test/bench', '**/*.mjs', '**/*.d.mts'] },
+  { ignores: ['**/dist{,.*}', 'dist-tools{,.*}', 'node_modules', 'coverage', 'test/bench', '**/*.mjs', '**/*.d.mts'] },
   js.configs.recommended,
   tseslint.configs.recommendedTypeChecked,
   { languageOptions: { parserOptions: { project: ['./tsconfig.json'], tsconfigRootDir: import.meta.dirname } } },

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { bundledPackages } from './test/jest/packages.mjs';
 
 /** The packages of the workspaces from their source. */
 const CLIENTS = {
@@ -15,7 +16,7 @@ const shared = {
   testEnvironment: '<rootDir>/test/jest/environment.mjs',
   rootDir: import.meta.dirname,
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...CLIENTS },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...CLIENTS, ...(await bundledPackages()) },
   transform: {
     // The build excludes the files with tests.
     '^.+\\.ts$': ['@swc/jest', { ...swc, exclude: [], sourceMaps: 'inline', swcrc: false }],
@@ -28,9 +29,10 @@ export default {
   // PostgreSQL: eight need fewer than the hundred connections that a server of TEST_DATABASE_URL has by default.
   maxWorkers: Math.min(2 * availableParallelism(), 8),
   // Longer than any test takes on a busy machine: tests check their own times. Longer than `until` waits, which says for what.
-  testTimeout: 120_000,
+  testTimeout: 300_000,
   // A new worker loads every module again, and one that has handled large responses keeps some hundred MB for a while.
   workerIdleMemoryLimit: '1200MB',
+  testSequencer: '<rootDir>/test/jest/sequencer.mjs',
   projects: [
     {
       ...shared,

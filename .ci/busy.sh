@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs the suites that use time beside two busy loops: a newcomer's machine has other work. Needs `npm run build` and `npm run build:tools`.
+# Runs the suites that use time beside busy loops: a newcomer's machine has other work. Two of them beside those that measure
+# it, and eight beside those that wait for what other processes do. Needs `npm run build` and `npm run build:tools`.
 # The last line counts what passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-suites=(
+measuring=(
   'test/channels/(504|slow-reader)\.'
   'test/http/connections\.'
   'test/quota/slow-database\.'
@@ -12,13 +13,29 @@ suites=(
   'src/transcripts/single-flight\.'
   'src/platform/youtube/egress/'
 )
+waiting=(
+  'test/webhooks/'
+  'test/auth/tokens\.'
+  'test/jobs/(sources|results)\.'
+  'test/youtube/whose-fault\.'
+  'test/process/service-process\.'
+  'test/channels/(504|slow-reader)\.'
+)
 report=$(mktemp)
 busy=()
 trap 'kill "${busy[@]}" 2>/dev/null; rm -f "$report"' EXIT
-for _ in 1 2; do
-  node -e 'for (;;);' &
-  busy+=($!)
-done
-npm run jest --silent -- --selectProjects unit e2e --json --outputFile="$report" --testPathPatterns "${suites[@]}" >/dev/null
-count=$(node .ci/passed.mjs "$report")
-echo "$count passed beside two busy loops"
+passed=0
+run_beside() { # run_beside LOOPS SUITE...
+  while ((${#busy[@]} < $1)); do
+    node -e 'for (;;);' &
+    busy+=($!)
+  done
+  npm run jest --silent -- --selectProjects unit e2e --json --outputFile="$report" --testPathPatterns "${@:2}" >/dev/null
+  local count
+  count=$(node .ci/passed.mjs "$report")
+  echo "$count passed beside $1 busy loops"
+  passed=$((passed + count))
+}
+run_beside 2 "${measuring[@]}"
+run_beside 8 "${waiting[@]}"
+echo "$passed passed beside busy loops"

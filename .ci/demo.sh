@@ -15,7 +15,14 @@ for _ in $(seq 1 240); do
   sleep 0.5
 done
 cat "$log"
+# Beside a build in a second terminal, which must break neither the demo nor its commands.
+building=
+[ -z "${TRY_PACKAGES:-}" ] || {
+  (npm run build --silent && npm run build:tools --silent) &
+  building=$!
+}
 node .ci/try-demo.mjs "$log"
+[ -z "$building" ] || wait "$building"
 [ -z "${TRY_PACKAGES:-}" ] || node .ci/try-packages.mjs "$log"
 kill -INT -- "-$demo"
 for _ in $(seq 1 60); do

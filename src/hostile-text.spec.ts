@@ -11,7 +11,7 @@ import { redactApiKeys } from './domain/api-key-text.js';
 import { decodeEntities, plainText, readCaptions } from './platform/youtube/captions/caption-formats.js';
 import { findHandle } from './platform/youtube/channel/channel-page.js';
 import { classifyResponse, readHtmlKind } from './platform/youtube/egress/upstream-response.js';
-import { readFeedDates } from './platform/youtube/channel/list-additions.js';
+import { readFeed } from './platform/youtube/channel/list-additions.js';
 import { readPlayerId, readSignatureTimestamp } from './platform/youtube/po-token/web-proofs.js';
 import { readPlayer } from './platform/youtube/video/player-response.js';
 import { selectTracks } from './platform/youtube/video/player-tracks.js';
@@ -67,7 +67,7 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
     ],
     read: readCaptions,
   },
-  readFeedDates: { begin: ['', '<feed><entry><published>', '<feed><entry '], read: readFeedDates },
+  readFeed: { begin: ['', '<feed><entry><published>', '<feed><entry '], read: readFeed },
   classify: {
     begin: ['', '<html>', '<!doctype html'],
     read: (text) => classifyResponse(200, { 'content-type': text }, text),
@@ -130,7 +130,7 @@ const PART_READERS: Readonly<Record<string, (count: number) => () => unknown>> =
     }),
   ),
   'a feed of many entries': reading(
-    readFeedDates,
+    readFeed,
     (count) => `<feed>${'<entry><yt:videoId>aaaaaaaaaaa</yt:videoId></entry>'.repeat(count)}</feed>`,
   ),
   'a page of many links to other channels': reading(

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
-import { EnvironmentError, readEnvironment, type Environment } from './config/environment.js';
+import { EnvironmentError, environmentWarnings, readEnvironment, type Environment } from './config/environment.js';
 import { createApp, shutDown } from './bootstrap.js';
 import { escapeInvisible, redactorFor } from './observability/logging/redaction.js';
 import { createLogger, standardOutput } from './observability/logging/logger.js';
@@ -14,6 +14,7 @@ async function start(): Promise<void> {
   process.on('SIGTERM', exit).on('SIGINT', exit);
   const environment = readEnvironment();
   const logger = createLogger(environment.LOG_LEVEL, standardOutput(), redactorFor(environment));
+  for (const message of environmentWarnings(environment)) logger.warn({ event: 'configuration', message });
   const stopTracing = await loadTracing(environment, logger);
   const app = await createApp(environment, logger);
   try {

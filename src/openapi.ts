@@ -5,9 +5,9 @@ import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME, TOKEN_SCHEME } from './auth/auth.decorators.js';
 import { VERSION } from './config/package.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './domain/errors.js';
-import { ErrorBodyDto } from './http/error-body.js';
+import { DOCS_PAGE, ErrorBodyDto, ERRORS_PAGE } from './http/error-body.js';
 import { describeRoutes } from './http/error-docs.js';
-import { withOtherContent } from './http/response-docs.js';
+import { forSwaggerUi } from './http/response-docs.js';
 import { Routes } from './http/routes.js';
 import { METRICS_TOKEN_SCHEME } from './health/metrics.controller.js';
 
@@ -17,11 +17,12 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .setTitle('Channel Transcripts')
     .setDescription(
       "Returns the transcripts of a YouTube channel's newest uploads in one call, or those of a playlist, a list of videos or one " +
-        'video; jobs fetch a whole channel, and subscriptions follow one. To try it here, select Authorize, enter an API key and execute an operation. Every error has the body `{ "error": { code, message, retryable, requestId, docs } }`, whose `docs` leads to a section of the [page about errors](/docs/errors). ' +
-        'Every response has an `X-Request-Id` header, which echoes the value of the request when that has at most 128 ' +
-        'characters of `A-Z a-z 0-9 . _ : / + = @ -`. Paths match exactly as documented: another letter case, a ' +
-        'trailing slash or unnecessary percent-encoding results in 404. A request with more than one `Authorization` header, with ' +
-        'an undecodable path, or without exactly one `Host` header is refused with 400 before authentication.',
+        'video; jobs fetch a whole channel, and subscriptions follow one.\n\n' +
+        'The first call: select **Authorize**, enter your API key, then open `GET /channels/{id}/transcripts` below and select ' +
+        '**Execute**. Or in a terminal:\n\n' +
+        '    curl -H "Authorization: Bearer <API_KEY>" "<this address>/channels/@harbourlight/transcripts?limit=1"\n\n' +
+        `Every error has a stable code and a link to [what it means](${ERRORS_PAGE}), where also the ` +
+        `[rules of requests](${ERRORS_PAGE}#rules-of-requests) are.`,
     )
     .setVersion(VERSION)
     .setLicense('MIT', 'https://opensource.org/license/mit')
@@ -64,7 +65,6 @@ export function createDocument(app: INestApplication): OpenAPIObject {
 
 /** Swagger UI and its files. */
 const PAGES = /^\/docs(?:\/|$)/;
-const PAGE = '/docs';
 const DOCUMENT = '/docs-json';
 const FILE = /^\/docs\/[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
@@ -82,7 +82,7 @@ export function isDocs(path: string): boolean {
  */
 export function rejectOtherDocs({ method, path }: Request, _response: Response, next: NextFunction): void {
   if (!isDocs(path)) next();
-  else if (path !== PAGE && path !== DOCUMENT && !FILE.test(path)) next(new RouteNotFoundError());
+  else if (path !== DOCS_PAGE && path !== DOCUMENT && !FILE.test(path)) next(new RouteNotFoundError(DOCS_PAGE));
   else next(method === 'GET' || method === 'HEAD' ? undefined : new MethodNotAllowedError('GET, HEAD'));
 }
 
@@ -109,7 +109,7 @@ const focusFirstKey = {
 /** Serves the document at /docs-json and Swagger UI at /docs. Each is created for the first request, not at each start. */
 export function serveDocument(app: INestApplication): void {
   SwaggerModule.setup('docs', app, () => createDocument(app), { ui: false, raw: ['json'] });
-  SwaggerModule.setup('docs', app, () => withOtherContent(createDocument(app)), {
+  SwaggerModule.setup('docs', app, () => forSwaggerUi(createDocument(app)), {
     raw: false,
     customSiteTitle: 'Channel Transcripts',
     // The key is not stored in the browser, where any script of this origin could read it.

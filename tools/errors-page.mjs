@@ -1,6 +1,6 @@
 /*
  * Makes the page about errors, which the service serves, of docs/errors.md: each code of a heading is an anchor. The other pages of the
- * documentation are not served, so a link to one of them becomes its file.
+ * documentation are not served, and callers do not have them: of a link to one, only its text remains.
  */
 import MarkdownIt from 'markdown-it';
 
@@ -54,17 +54,12 @@ ${body.replace('<h2', `${nav}\n<h2`)}</html>
 `;
 }
 
-/** Replaces `[text](page.md#section)` by `text (docs/page.md)`. */
+/** Replaces `[text](page.md#section)` by `text`. */
 function replaceFileLinks(children) {
-  let file;
+  let inFileLink = false;
   for (const token of children) {
-    const [, page] = token.type === 'link_open' ? (/^([\w-]+\.md)(?:#|$)/.exec(token.attrGet('href')) ?? []) : [];
-    if (page) {
-      file = page;
+    if (token.type === 'link_open') inFileLink = /^[\w-]+\.md(?:#|$)/.test(token.attrGet('href'));
+    if (inFileLink && token.type.startsWith('link_'))
       Object.assign(token, { type: 'text', tag: '', content: '', nesting: 0, attrs: null });
-    } else if (token.type === 'link_close' && file) {
-      Object.assign(token, { type: 'text', tag: '', content: ` (docs/${file})`, nesting: 0 });
-      file = undefined;
-    }
   }
 }

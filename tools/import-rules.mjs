@@ -32,7 +32,7 @@ const FLOORS = [
     channels: ['transcripts', 'auth', 'rate-limit', 'http', 'domain'],
     videos: ['transcripts', 'auth', 'http', 'domain'],
     playlists: ['transcripts', 'auth', 'http', 'domain'],
-    usage: ['quota', 'auth', 'http', 'domain'],
+    usage: ['quota', 'auth', 'organizations', 'http', 'domain'],
     health: ['auth', 'http', 'cache', 'database', REGISTRY, 'config', 'domain'],
   },
   {

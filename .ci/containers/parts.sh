@@ -154,7 +154,9 @@ part_replicas() {
 
 part_rotation() {
   step 'another password of the database'
-  sql() { compose exec -T postgres psql --quiet --username=app --dbname=channel_transcripts --command="$1"; }
+  sql() { compose exec -T postgres psql --quiet --username=postgres --dbname=channel_transcripts --command="$1"; }
+  not_superuser() { [ "$(sql "SELECT rolsuper FROM pg_roles WHERE rolname = 'app'" | sed -n 3p | tr -d ' ')" = f ]; }
+  check 'the role of the service is no superuser' not_superuser
   next=$(head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n')
   rotate() { # as in docs/deployment.md
     sql "CREATE ROLE app_2 LOGIN PASSWORD '$next' IN ROLE app" && sql 'ALTER ROLE app_2 SET role = app' || return 1

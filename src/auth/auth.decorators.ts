@@ -6,7 +6,7 @@ import { ApiErrors } from '../http/error-docs.js';
 import { CallsInFlightGuard } from '../rate-limit/calls-in-flight.guard.js';
 import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 import { ApiKeyGuard } from './api-key.guard.js';
-import { PlanGuard, RequiredFeature } from './plan.guard.js';
+import { PermissionGuard, RequiredFeature } from './permission.guard.js';
 
 /** The name of the Bearer scheme in the OpenAPI document. */
 export const API_KEY_SCHEME = 'apiKey';
@@ -14,13 +14,15 @@ export const API_KEY_SCHEME = 'apiKey';
 /** The same for access tokens of the identity provider. */
 export const TOKEN_SCHEME = 'accessToken';
 
-/** @see CallsInFlight for what counts against the concurrency limits */
 interface Limits {
+  /** @see CallsInFlight for what counts against the concurrency limits */
   limitsConcurrency?: boolean;
+  /** False for a route that counts what it calls against the limit per minute by itself. */
+  limitsRate?: boolean;
 }
 
 /**
- * Guards a route that needs a feature, in the only valid order: authentication, plan, rate limit, concurrency limit.
+ * Guards a route that needs a feature, in the only valid order: authentication, scope and plan, rate limit, concurrency limit.
  *
  * @param limitsConcurrency false for a route that does not wait for YouTube
  */
@@ -36,7 +38,7 @@ export function RequiresFeature(
   return applyDecorators(
     ApiErrors(...(planIncludes(plan, feature) ? [] : [refusal])),
     RequiredFeature(feature),
-    guardedBy([ApiKeyGuard, PlanGuard], limitsConcurrency),
+    guardedBy({ limitsConcurrency }),
   );
 }
 
@@ -45,13 +47,14 @@ export function RequiresFeature(
  *
  * @param limitsConcurrency for a route whose response can take long
  */
-export function RequiresApiKey({ limitsConcurrency = false }: Limits = {}): MethodDecorator & ClassDecorator {
-  return guardedBy([ApiKeyGuard], limitsConcurrency);
+export function RequiresApiKey(limits: Limits = {}): MethodDecorator & ClassDecorator {
+  return guardedBy(limits);
 }
 
-function guardedBy(guards: Parameters<typeof UseGuards>, limitsConcurrency: boolean) {
+function guardedBy({ limitsRate = true, limitsConcurrency = false }: Limits) {
+  const limits = [...(limitsRate ? [RateLimitGuard] : []), ...(limitsConcurrency ? [CallsInFlightGuard] : [])];
   return applyDecorators(
-    UseGuards(...guards, RateLimitGuard, ...(limitsConcurrency ? [CallsInFlightGuard] : [])),
+    UseGuards(ApiKeyGuard, PermissionGuard, ...limits),
     ApiBearerAuth(API_KEY_SCHEME),
     ApiBearerAuth(TOKEN_SCHEME),
   );

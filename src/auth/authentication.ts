@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Environment } from '../config/environment.js';
-import type { Caller, Person } from '../domain/caller.js';
+import { SCOPES, type Caller, type Person } from '../domain/caller.js';
 import { DomainError, InvalidApiKeyError, UnauthorizedError } from '../domain/errors.js';
 import { SecretToken } from '../http/bearer-token.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -17,7 +17,7 @@ import {
   TooManyClientsError,
 } from './auth-errors.js';
 import { FailedAuthentications } from './failed-authentications.js';
-import { clientOf, hasClaim, personOf, textClaim } from './oidc/claims.js';
+import { clientOf, hasClaim, personOf, scopesOf, textClaim } from './oidc/claims.js';
 import { IdentityProvider } from './oidc/identity-provider.js';
 
 /** Decides who calls: over HTTP, by messages, with MCP and under `/admin`; by an API key, a token or the admin token. */
@@ -61,23 +61,25 @@ export class Authentication {
   private async callerByKey(context: RequestContext, key: string | undefined): Promise<Caller> {
     const name = nameOfKey(key);
     if (!this.recentlyValid.has(name)) await this.failed.refuseThrottled(context);
-    if (key === undefined) throw new UnauthorizedError(context.credentialLocation);
-    const caller = await this.apiKeys.authenticate(key);
-    if (caller) return this.accept(name, caller);
+    const expected = this.environment.OIDC_ISSUER ? 'an API key or an access token' : 'an API key';
+    if (key === undefined) throw new UnauthorizedError(context.credentialLocation, expected);
+    const found = await this.apiKeys.authenticate(key);
+    if (typeof found === 'object') return this.accept(name, found);
     this.recentlyValid.delete(name);
-    throw new InvalidApiKeyError(key);
+    throw new InvalidApiKeyError(found, key, expected);
   }
 
   private async callerByToken(context: RequestContext, token: string): Promise<Caller> {
     const claims = await this.provider.verify(token);
-    const { OIDC_ORGANIZATION_CLAIM: claim } = this.environment;
+    const { OIDC_ORGANIZATION_CLAIM: claim, OIDC_SCOPES } = this.environment;
     const [client, externalId] = [clientOf(claims), textClaim(claims, claim)];
     if (externalId === undefined) throw new OrganizationNotLinkedError(claim, externalId);
     // Neither part has a control character.
     const name = `${externalId}\n${client}`;
     if (!this.recentlyValid.has(name)) await this.failed.refuseThrottled(context);
     const found = await this.clients.authenticate(externalId, client);
-    if (typeof found === 'object') return this.accept(name, found);
+    const scopes = OIDC_SCOPES ? scopesOf(claims) : SCOPES;
+    if (typeof found === 'object') return this.accept(name, { ...found, scopes });
     this.recentlyValid.delete(name);
     if (found === 'not_linked') throw new OrganizationNotLinkedError(claim, externalId);
     throw found === 'blocked' ? new ClientBlockedError() : new TooManyClientsError();
@@ -101,7 +103,7 @@ export class Authentication {
     try {
       return await this.personByToken(credential);
     } catch (error) {
-      if (!isUnavailable(error)) await this.failed.record(context, 'admin token');
+      if (this.metrics.countFailure(error, 'operator')) await this.failed.record(context, 'admin token');
       throw error;
     }
   }
@@ -115,7 +117,7 @@ export class Authentication {
     const claims = await this.provider.verify(credential);
     if (!hasClaim(claims, required)) throw new AdminRoleRequiredError();
     const [client, person] = [clientOf(claims), personOf(claims)];
-    if (await this.clients.isBlocked(client)) throw new ClientBlockedError();
+    if (await this.clients.isBlockedAsAdmin(client)) throw new ClientBlockedError();
     return person;
   }
 

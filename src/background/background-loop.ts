@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Counter, Gauge } from 'prom-client';
@@ -17,9 +18,9 @@ export interface LoopMetrics {
 /** Work that this process repeats until it stops. */
 export class BackgroundLoop {
   private readonly logger = new Logger(BackgroundLoop.name);
-  private readonly stopping = new AbortController();
+  private readonly stopping = controllerOfMany();
   /** Aborted to end the pauses, and replaced. */
-  private waking = new AbortController();
+  private waking = controllerOfMany();
   /** Each round has a signal of its own, so that its listeners do not stay. */
   private readonly rounds = new Set<AbortController>();
   private readonly running: Promise<void>[] = [];
@@ -43,7 +44,7 @@ export class BackgroundLoop {
   /** Ends the pauses, except those after failures. A round that runs is followed by another one without a pause. */
   wake(): void {
     this.waking.abort();
-    this.waking = new AbortController();
+    this.waking = controllerOfMany();
   }
 
   /** Aborts the rounds, and waits for their end. */
@@ -83,6 +84,13 @@ export class BackgroundLoop {
     if (!this.isFailing) this.logger.warn({ event: 'background_failed', loop, cause: String(error) });
     this.isFailing = true;
   }
+}
+
+/** Every round listens to it while it pauses; Node.js would warn from 11 on. */
+function controllerOfMany(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }
 
 async function pause(durationMs: number, end: AbortSignal): Promise<void> {

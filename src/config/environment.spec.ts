@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { Environment, EnvironmentError, readEnvironment, VARIABLES } from './environment.js';
+import { Environment, EnvironmentError, environmentWarnings, readEnvironment, VARIABLES } from './environment.js';
 
 const NAMES = Object.keys(VARIABLES.shape);
 
@@ -191,5 +191,46 @@ describe('the configuration', () => {
         for (const fault of faultsOf({ [name]: value })) expect(fault).not.toContain('\n');
       }),
     );
+  });
+});
+
+describe('a configuration that is valid and probably not meant', () => {
+  const warningsOf = (variables: Record<string, string>) =>
+    environmentWarnings(readEnvironment(variables), { ...variables });
+
+  it.each([
+    ['RATE_LIMIT_PER_MIN', 'RATE_LIMIT_PER_MINUTE'],
+    ['REQUEST_DEADLINE_SECOND', 'REQUEST_DEADLINE_SECONDS'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['YOUTUBE_CLIENT', 'YOUTUBE_CLIENTS'],
+    ['admin_tokens', 'ADMIN_TOKEN'],
+  ])('has %s, and the warning names %s', (name, meant) => {
+    expect(warningsOf({ [name]: 'x' })).toEqual([`${name} is not a variable of this service. Did you mean ${meant}?`]);
+  });
+
+  it('is not suspected in the variables of other programs', () => {
+    const names =
+      'PATH HOME HOSTNAME HOSTTYPE LOGNAME MAIL PGHOST PGPORT DB_HOST DB_PORT DATABASE_USER DATABASE_HOST DATABASE_NAME REDIS_HOST ' +
+      'REDIS_PORT REDIS_SERVICE_HOST NATS_HOST HTTP_PROXY NO_PROXY NODE_ENV NODE_OPTIONS LC_ALL SSH_TTY KUBERNETES_PORT KUBERNETES_SERVICE_HOST ' +
+      'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT OTEL_SERVICE_NAME POSTGRES_USER POSTGRES_PASSWORD VALKEY_PASSWORD VALKEY_MEMORY BIND_ADDRESS ' +
+      'SERVICE_MEMORY_LIMIT NGINX_IMAGE npm_config_user_agent npm_package_name TEST_DATABASE_URL YARN_VERSION';
+    expect(warningsOf(Object.fromEntries(names.split(' ').map((name) => [name, 'x'])))).toEqual([]);
+    expect(warningsOf(Object.fromEntries(NAMES.map((name) => [name, ''])))).toEqual([]);
+  });
+
+  it.each([
+    [{ SHUTDOWN_DELAY_SECONDS: '60', SHUTDOWN_GRACE_SECONDS: '50' }, /^SHUTDOWN_DELAY_SECONDS \(60\) is above /],
+    [{ YOUTUBE_CLIENTS: 'IOS' }, /^YOUTUBE_CLIENTS lists one client /],
+    [{ YOUTUBE_CLIENTS: 'VISIONOS,ANDROID_VR' }, /^YOUTUBE_CLIENTS lists one client /],
+  ])('is warned of: %j', (variables, warning) => {
+    expect(warningsOf(variables)).toEqual([expect.stringMatching(warning)]);
+  });
+
+  it.each([
+    { SHUTDOWN_DELAY_SECONDS: '50' },
+    { YOUTUBE_CLIENTS: 'IOS,ANDROID' },
+    { YOUTUBE_CLIENTS: 'IOS', PO_TOKEN_URL: 'http://127.0.0.1:4416' },
+  ])('is not %j', (variables) => {
+    expect(warningsOf(variables as unknown as Record<string, string>)).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { meantName } from '../domain/unknown-parameter.js';
 import { clientOverrides } from './client-overrides.js';
 import {
   claimValue,
@@ -57,6 +58,11 @@ export const VARIABLES = z.object({
     .regex(/^\S+$/, 'must be the name of a claim, without spaces')
     .default('org_id')
     .describe('the claim whose value is the `externalId` of an organization'),
+  OIDC_SCOPES: flag
+    .default(false)
+    .describe(
+      '`true`: a token may read only if its claim `scope` has `transcripts:read`, and change something only if it has `transcripts:write`',
+    ),
   OIDC_ADMIN_CLAIM: claimValue
     .optional()
     .describe(
@@ -70,6 +76,9 @@ export const VARIABLES = z.object({
     .string()
     .default('./data')
     .describe('directory of the embedded PostgreSQL, which is for development; unused with `DATABASE_URL`'),
+  MIGRATION_WAIT_SECONDS: wholeNumber(1, 86_400)
+    .default(120)
+    .describe('how long a start waits for another process that migrates, before it ends with one line that names it'),
   REDIS_URL: url(/^rediss?$/, 'redis://host:6379')
     .optional()
     .describe(
@@ -92,11 +101,18 @@ export const VARIABLES = z.object({
 
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 10_000)
     .default(60)
-    .describe('calls per minute and key, beyond which 429; across all processes with `REDIS_URL`; 0 disables it'),
+    .describe(
+      'calls per minute and key, and ten times as many per organization, beyond which 429; across all processes with `REDIS_URL`; 0 disables it',
+    ),
   CALLS_PER_KEY: wholeNumber(0, 10_000)
     .default(10)
     .describe(
       'calls for transcripts, uploads and job results in flight per key in a process, beyond which 429; 0 disables it',
+    ),
+  CALLS_PER_ORGANIZATION: wholeNumber(0, 100_000)
+    .default(40)
+    .describe(
+      'the same calls in flight per organization in a process, of all its keys, beyond which 429; 0 disables it',
     ),
   CALLS_PER_PROCESS: wholeNumber(0, 100_000)
     .default(200)
@@ -296,6 +312,34 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
   const { data, error } = schema.safeParse(set);
   if (error) throw new EnvironmentError([...new Set(error.issues.map(describeFault))]);
   return Object.assign(new Environment(), data);
+}
+
+/** Names of one word, such as HOST and PORT, are parts of too many others. */
+const NAMES = Object.keys(VARIABLES.shape).filter((name) => name.includes('_'));
+/** Few, because other programs have variables such as DATABASE_USER. */
+const TYPOS_MAX = 2;
+
+/** Describes what is valid and probably not meant, one line each. @param variables as for `readEnvironment` */
+export function environmentWarnings(
+  { SHUTDOWN_DELAY_SECONDS: delay, SHUTDOWN_GRACE_SECONDS: grace, YOUTUBE_CLIENTS: clients, PO_TOKEN_URL }: Environment,
+  variables: Readonly<Record<string, string | undefined>> = process.env,
+): string[] {
+  const warnings: string[] = [];
+  for (const name of Object.keys(variables)) {
+    if (!name.includes('_') || /^(?:OTEL|npm)_/.test(name) || name in VARIABLES.shape) continue;
+    const meant = meantName(name, NAMES, TYPOS_MAX);
+    if (meant !== undefined) warnings.push(`${name} is not a variable of this service. Did you mean ${meant}?`);
+  }
+  if (delay > grace)
+    warnings.push(
+      `SHUTDOWN_DELAY_SECONDS (${delay}) is above SHUTDOWN_GRACE_SECONDS (${grace}), which includes it: running calls are cut off after ${grace} s.`,
+    );
+  const apps = new Set(clients.map((client) => (client === 'ANDROID_VR' ? 'VISIONOS' : client)));
+  if (apps.size + (PO_TOKEN_URL === undefined || apps.has('WEB') ? 0 : 1) < 2)
+    warnings.push(
+      'YOUTUBE_CLIENTS lists one client (VISIONOS and ANDROID_VR count as one): video_unavailable is certain only when two agree. List another one.',
+    );
+  return warnings;
 }
 
 /** The place is the variable, and the field in one that is JSON, such as `YOUTUBE_CLIENT_OVERRIDES.IOS.osName`. */

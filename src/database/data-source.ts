@@ -1,12 +1,14 @@
 import { Logger, type Type } from '@nestjs/common';
 import pg from 'pg';
 import { DataSource, EventSubscriber, type AfterQueryEvent } from 'typeorm';
-import type { Environment } from '../config/environment.js';
-import { DatabaseUnreachableError, sqlStateOf } from './database-errors.js';
+import { Environment } from '../config/environment.js';
+import { DatabaseUnreachableError, sqlStateOf, TransactionPoolerError } from './database-errors.js';
 import { DATABASE_TIMEOUTS } from './database-timeouts.js';
-import { migrate, SCHEMA } from './migrate.js';
+import { lockMigrations, migrate, SCHEMA } from './migrate.js';
 
 const APPLICATION_NAME = 'channel-transcripts';
+/** Its statements take as long as they need. */
+const MIGRATION_NAME = `${APPLICATION_NAME} migration`;
 const CONNECTIONS_MAX = 10;
 /** A new connection needs a look-up of the server's name. After a failover an open one may still lead to the old server. */
 const CONNECTION_LIFETIME_SECONDS = 60;
@@ -25,8 +27,27 @@ const settings = (statementMs: number, lockMs: number, idle: string): string => 
   SET jit = off;
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')`;
 
+/**
+ * Fails at a number of statements of the service that still run although nobody waits for them any more. PostgreSQL cancels no commit that
+ * waits for its synchronous standby, and the pool replaces a connection whose response is overdue: without a bound the backends become more and more.
+ */
+const refuseBeyond = (overdueMax: number): string => `
+  DO $$ BEGIN
+    IF (${overdueStatements()}) >= ${overdueMax} THEN
+      RAISE too_many_connections USING MESSAGE = 'statements of this service that are overdue still run';
+    END IF;
+  END $$`;
+
+/** The query that counts them, in all processes: they run for longer than the statement timeout lets others. */
+export const overdueStatements = (): string => `
+  SELECT count(*)::integer AS overdue FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = '${APPLICATION_NAME}' AND state = 'active'
+      AND query_start < clock_timestamp() - interval '${(DATABASE_TIMEOUTS.statementMs + DATABASE_TIMEOUTS.responseMs) / 2} ms'`;
+
 /** A migration may take longer than any other statement. */
 const MIGRATION_SETTINGS = settings(0, 0, '0');
+/** Of a transaction alone, so that nothing of it stays on a connection of a pooler. */
+const LOCK_SETTINGS = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0';
 
 export interface DatabaseOptions {
   /** The role of this process on an embedded database: one service at a time, any number of commands. */
@@ -76,7 +97,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await embedded?.close();
   };
   try {
-    await migrateDatabase(url, options.schema);
+    await migrateDatabase(url, options.schema, environment.MIGRATION_WAIT_SECONDS);
     await dataSource.initialize();
     return { dataSource, close };
   } catch (error) {
@@ -95,30 +116,52 @@ class ReadOnlyConnections {
 }
 
 /**
- * Brings the schema up to date, on a connection of its own.
+ * Brings the schema up to date, on a connection of its own. A second one has the lock of the migrations in a transaction: the lock
+ * of a session would stay on a connection of a pooler, and some migrations run outside of a transaction.
  *
  * @param schema the folder with `migrations` and `functions`
+ * @param waitSeconds for another process that migrates
  * @throws DatabaseUnreachableError when the server does not respond or refuses the connection
- * @throws MigrationError when the schema of the database does not fit
+ * @throws TransactionPoolerError when the two connections do not have a backend each
+ * @throws MigrationError when the schema of the database does not fit, or another process migrates it for too long
  */
-export async function migrateDatabase(url: string, schema = SCHEMA): Promise<void> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: APPLICATION_NAME,
-    connectionTimeoutMillis: DATABASE_TIMEOUTS.connectMs,
-    keepAlive: true,
-  });
-  // The statement that runs reports that the connection broke.
+export async function migrateDatabase(
+  url: string,
+  schema = SCHEMA,
+  waitSeconds = new Environment().MIGRATION_WAIT_SECONDS,
+): Promise<void> {
+  const [client, holder] = [migrationClient(url), migrationClient(url)];
+  // The statement that runs reports that its connection broke. Without the lock no further one may run.
   client.on('error', () => undefined);
+  holder.on('error', () => void client.end());
   try {
-    await client.connect().catch((error: unknown) => {
+    await Promise.all([client.connect(), holder.connect()]).catch((error: unknown) => {
       throw new DatabaseUnreachableError(url, error);
     });
+    const backend = await backendOf(client);
+    await holder.query(`BEGIN ISOLATION LEVEL READ COMMITTED; ${LOCK_SETTINGS}`);
+    if ((await backendOf(holder)) === backend || (await backendOf(client)) !== backend)
+      throw new TransactionPoolerError(url);
+    await lockMigrations(holder, waitSeconds);
     await client.query(MIGRATION_SETTINGS);
     await migrate(client, schema);
   } finally {
-    await client.end();
+    await Promise.all([client.end(), holder.end()]);
   }
+}
+
+function migrationClient(connectionString: string): pg.Client {
+  const connectionTimeoutMillis = DATABASE_TIMEOUTS.connectMs;
+  return new pg.Client({
+    connectionString,
+    application_name: MIGRATION_NAME,
+    connectionTimeoutMillis,
+    keepAlive: true,
+  });
+}
+
+async function backendOf(client: pg.Client): Promise<unknown> {
+  return (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid;
 }
 
 /** Imported on demand, so that an installation without the optional dependency works with DATABASE_URL. */
@@ -152,6 +195,9 @@ function connectionOptions(url: string, statements: string) {
     connectTimeoutMS: DATABASE_TIMEOUTS.connectMs,
     // An idle connection that breaks is replaced by the pool; the next query reports an unavailable database.
     poolErrorHandler: () => undefined,
-    extra: { keepAlive: true, onConnect: (client: pg.ClientBase) => client.query(statements) },
+    extra: {
+      keepAlive: true,
+      onConnect: (client: pg.ClientBase) => client.query(`${statements}; ${refuseBeyond(CONNECTIONS_MAX)}`),
+    },
   };
 }

@@ -15,14 +15,28 @@ export class DatabaseSlowError extends Error {
 export class DatabaseUnreachableError extends Error {
   /** @param cause of a first connection: a wrong address, name or password, or a server that does not respond */
   constructor(url: string, cause: unknown) {
-    const { hostname, port, searchParams } = new URL(url);
-    const server = `${searchParams.get('host') ?? hostname}:${searchParams.get('port') ?? (port || 5432)}`;
     const { code, message } = cause as Readonly<Record<string, unknown>>;
     // The error of a name with several addresses has no message.
     const reason = String(message || code).split('\n', 1)[0];
-    super(`The database at ${server} cannot be reached: ${reason}.`, { cause });
+    super(`The database at ${serverOf(url)} cannot be reached: ${reason}.`, { cause });
     this.name = 'DatabaseUnreachableError';
   }
+}
+
+/** A pooler at DATABASE_URL gives the transactions of one connection to several backends; the message is one line. */
+export class TransactionPoolerError extends Error {
+  constructor(url: string) {
+    super(
+      `The database at ${serverOf(url)} is behind a pooler in transaction mode, which keeps no settings of a connection. ` +
+        'Set DATABASE_URL to PostgreSQL itself, or use the session mode of the pooler (pool_mode = session).',
+    );
+    this.name = 'TransactionPoolerError';
+  }
+}
+
+function serverOf(url: string): string {
+  const { hostname, port, searchParams } = new URL(url);
+  return `${searchParams.get('host') ?? hostname}:${searchParams.get('port') ?? (port || 5432)}`;
 }
 
 /** Codes of Node.js for a connection that could not be made; ENOENT and EAGAIN of one to a Unix socket. */

@@ -1,7 +1,7 @@
 import { type DynamicModule, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
-import { type DatabaseOptions, openDatabase, type OpenDatabase } from './data-source.js';
+import { type DatabaseOptions, openDatabase, type OpenDatabase, overdueStatements } from './data-source.js';
 
 const OPEN_DATABASE = Symbol('OpenDatabase');
 
@@ -41,8 +41,10 @@ const CAN_WRITE = 'SELECT FROM organizations WHERE false FOR UPDATE';
 /** Writes a file of a few hundred bytes, which PostgreSQL removes at the end of the statement: fails when its disk is full. */
 const HAS_SPACE = 'SELECT pg_export_snapshot()';
 
-/** @throws when the database does not respond, or does not accept writes */
+/** @throws when the database does not respond, or does not accept writes: also when a commit does not end, as without its standby */
 export async function checkDatabase(database: DataSource): Promise<void> {
   await database.query(CAN_WRITE);
   await database.query(HAS_SPACE);
+  const [row] = await database.query<{ overdue: number }[]>(overdueStatements());
+  if (row?.overdue !== 0) throw new Error('Statements do not end.');
 }

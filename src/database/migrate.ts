@@ -12,6 +12,8 @@ export const SCHEMA = import.meta.dirname;
 /** An arbitrary key, the same in every process of this application. */
 const LOCK = 4_771_902_381;
 const LOCK_PAUSE_MS = 100;
+/** Longer than migrations usually take. */
+const SILENT_WAIT_MS = 5_000;
 /**
  * Shorter than the lock timeout of calls: while a migration waits for a table, for example during a dump, every call that comes
  * later waits behind it. Then the calls have their turn.
@@ -61,14 +63,13 @@ export class MigrationError extends Error {
  *
  * The runner of TypeORM has no repeatable functions, no checksums and no retries, and runs classes instead of SQL.
  *
- * @param client a connection for this alone, without timeouts; its end releases the lock
+ * @param client a connection for this alone, without timeouts, while another one has the lock
  * @param folder with the folders `migrations` and `functions`
  * @throws MigrationError
  */
 export async function migrate(client: Client, folder: string): Promise<void> {
   const migrations = await migrationsIn(join(folder, 'migrations'));
   const functions = await filesIn(join(folder, 'functions'));
-  await lock(client);
   const applied = await appliedFiles(client);
   refuseOthers(applied, migrations);
   const isApplied = ({ name, sha256 }: SchemaFile): boolean =>
@@ -100,14 +101,51 @@ async function migrationsIn(folder: string): Promise<SchemaFile[]> {
   });
 }
 
-/** By polling: a process that waited in a statement would be waited for by `CREATE INDEX CONCURRENTLY`. */
-async function lock(client: Client): Promise<void> {
-  for (;;) {
-    const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [LOCK]);
+/**
+ * Takes the lock of the migrations for the transaction of a connection, by polling: a process that waited in a statement would be
+ * waited for by `CREATE INDEX CONCURRENTLY`.
+ *
+ * @param holder in a transaction at READ COMMITTED, which is for the same reason between its statements and holds no snapshot
+ * @throws MigrationError after `waitSeconds`
+ */
+export async function lockMigrations(holder: Client, waitSeconds: number): Promise<void> {
+  const startedAtMs = performance.now();
+  for (let isReported = false; ; await pause(LOCK_PAUSE_MS)) {
+    const { rows } = await holder.query<{ locked: boolean }>(TRY_LOCK);
     if (rows[0]?.locked === true) return;
-    await pause(LOCK_PAUSE_MS);
+    const waitedMs = performance.now() - startedAtMs;
+    const isOver = waitedMs >= waitSeconds * 1000;
+    if (!isOver && (isReported || waitedMs < SILENT_WAIT_MS)) continue;
+    const found = (await holder.query<LockHolder>(LOCK_HOLDER)).rows[0];
+    // Between the two statements the lock was released.
+    if (!found) continue;
+    const { pid, since, who } = found;
+    const held = `Another process migrates this database: the backend ${pid} of PostgreSQL (${who}) has the lock, since ${since}.`;
+    if (isOver)
+      throw new MigrationError(
+        `${held} Waited ${waitSeconds} s (MIGRATION_WAIT_SECONDS). If it does not end: SELECT pg_terminate_backend(${pid})`,
+      );
+    isReported = true;
+    new Logger('Migrations').warn({ event: 'migration_waits', message: `${held} Waiting for it.` });
   }
 }
+
+/** Without parameters, with which pg leaves a portal open and PostgreSQL its snapshot. */
+const TRY_LOCK = `SELECT pg_try_advisory_xact_lock(${LOCK}) AS locked`;
+
+interface LockHolder {
+  pid: number;
+  since: string;
+  who: string;
+}
+
+/** Others than the owner of a session and superusers see no more than its process ID. */
+const LOCK_HOLDER = `
+  SELECT pid, coalesce(to_char(coalesce(xact_start, backend_start) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'unknown') AS since,
+         concat_ws(', ', application_name, usename, client_addr) AS who
+    FROM pg_locks JOIN pg_stat_activity USING (pid)
+    WHERE locktype = 'advisory' AND objsubid = 1 AND (classid::bigint << 32 | objid::bigint) = ${LOCK} AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
 async function appliedFiles(client: Client): Promise<AppliedFile[]> {
   const { rows } = await client.query<{ known: boolean; filled: boolean }>(

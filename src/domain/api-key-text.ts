@@ -44,8 +44,26 @@ const MISTAKES: readonly (readonly [sent: RegExp, advice: string])[] = [
   ],
 ];
 
+const KINDS: readonly (readonly [sent: RegExp, kind: string])[] = [
+  [new RegExp(`^${WHOLE_KEY}$`), 'an API key'],
+  // Base64url of `{"` or of `{` and a space, and a dot.
+  [/^ey[JA][\w-]*\./, 'an access token'],
+];
+
+/**
+ * Why a credential is not accepted: it is of another kind than what is expected, or not copied exactly.
+ *
+ * @param expected with its article
+ */
+export function refusalOf(credential: string, expected: string): string {
+  const [, kind] = KINDS.find(([sent]) => sent.test(credential)) ?? [];
+  return kind === undefined || expected.includes(kind)
+    ? `This is not ${expected}, or was not copied exactly.${mistakeIn(credential)}`
+    : `This is ${kind}. Use ${expected} instead.`;
+}
+
 /** Names a common mistake in what was sent as a key or a token, as a sentence after another one, without repeating it. */
-export function mistakeIn(credential: string): string {
+function mistakeIn(credential: string): string {
   const [, advice] = MISTAKES.find(([sent]) => sent.test(credential)) ?? [];
   return advice === undefined ? '' : ` ${advice}`;
 }

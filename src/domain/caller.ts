@@ -1,9 +1,18 @@
 import type { Plan } from './plan.js';
 
+/** What a key or a token may do: `read` without changing anything, and `write` what is changed. */
+export const SCOPES = ['read', 'write'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** The name of a scope in the tokens of an identity provider, which serves other services too. */
+export const tokenScope = (scope: Scope): string => `transcripts:${scope}`;
+
 /** The API key or the token client of a call and its organization. */
 export interface Caller {
   /** Of the row in `api_keys`, which has the clients of the identity provider as well. */
   keyId: string;
+  kind: 'key' | 'client';
+  scopes: readonly Scope[];
   organization: { id: string; name: string; plan: Plan };
 }
 
@@ -13,11 +22,13 @@ export interface Person {
   email: string | null;
 }
 
-/** The operator who makes a change, as the audit trail names them. */
+/** Who makes a change, as the audit trail names them. */
 export interface Actor {
-  /** `admin` over HTTP, `cli` by a command. */
-  kind: 'admin' | 'cli';
-  /** The ID of the HTTP request, which the operator may choose; null for a command. */
+  /** An operator, over HTTP or by a command, or a caller. */
+  kind: 'admin' | 'cli' | Caller['kind'];
+  /** Of a caller; null for an operator. */
+  keyId: string | null;
+  /** The ID of the request, which the caller may choose; null for a command. */
   requestId: string | null;
   /** The ID that the service gave the request; null for a command. */
   callId: string | null;
@@ -28,4 +39,7 @@ export interface Actor {
 }
 
 /** The operator who runs a command. */
-export const CLI_ACTOR: Actor = { kind: 'cli', requestId: null, callId: null, address: null, person: null };
+export const CLI_ACTOR: Actor = {
+  ...{ kind: 'cli', keyId: null, requestId: null },
+  ...{ callId: null, address: null, person: null },
+};

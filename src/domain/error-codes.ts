@@ -8,6 +8,7 @@ export const ERROR_STATUSES = {
   invalid_token: 401,
   plan_limit_exceeded: 402,
   feature_not_in_plan: 403,
+  scope_missing: 403,
   organization_not_linked: 403,
   client_blocked: 403,
   admin_role_required: 403,

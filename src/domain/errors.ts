@@ -1,4 +1,5 @@
-import { mistakeIn } from './api-key-text.js';
+import { refusalOf } from './api-key-text.js';
+import { tokenScope, type Scope } from './caller.js';
 import { CHANNEL_FORMS } from './channel-reference.js';
 import { ERROR_STATUSES, isRetryable, type ErrorCode } from './error-codes.js';
 import { PLAN_NAMES, type Plan } from './plan.js';
@@ -76,7 +77,13 @@ export class RefusedRequestError extends InvalidRequestError {
 }
 
 /** No route matches the path. */
-export class RouteNotFoundError extends fixedError('not_found', 'Not found. See /docs for the available endpoints.') {}
+export class RouteNotFoundError extends DomainError {
+  /** @param meant the path that is meant, as the OpenAPI document has it */
+  constructor(meant?: string) {
+    const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+    super('not_found', `Not found.${hint} See /docs for the available endpoints.`);
+  }
+}
 
 /** The route exists for other methods. */
 export class MethodNotAllowedError extends DomainError {
@@ -95,17 +102,29 @@ export class InternalError extends fixedError(
 export class UnauthorizedError extends DomainError {
   /**
    * @param place where to send the credential
-   * @param sent what was sent there instead; a common mistake in it is named
+   * @param expected what to send there, with its article
+   * @param sent what was sent there instead
    */
-  constructor(place = 'the header "Authorization: Bearer <API_KEY>"', credential = 'your API key', sent = '') {
-    super('unauthorized', `Send ${credential} in ${place}.${mistakeIn(sent)}`);
+  constructor(place = 'the header "Authorization: Bearer <API_KEY>"', expected = 'an API key', sent = '') {
+    super('unauthorized', sent === '' ? `Send ${expected} in ${place}.` : refusalOf(sent, expected));
   }
 }
 
+/** Why a key that has the form of one is not accepted. Only who has the key learns it. */
+const KEY_REFUSALS = {
+  unknown: 'No API key of this service is equal to this one. Check that it was issued by this service.',
+  revoked: 'This API key was revoked. Use another one.',
+  expired: 'This API key has expired. Use another one.',
+};
+export type KeyRefusal = keyof typeof KEY_REFUSALS | 'malformed';
+
 export class InvalidApiKeyError extends DomainError {
-  /** @param sent what was sent as the key; a common mistake in it is named */
-  constructor(sent = '') {
-    super('invalid_api_key', `This API key is malformed, unknown, revoked or expired.${mistakeIn(sent)}`);
+  /**
+   * @param sent what is malformed
+   * @param expected what is accepted in its place, with its article
+   */
+  constructor(refusal: KeyRefusal, sent = '', expected = 'an API key') {
+    super('invalid_api_key', refusal === 'malformed' ? refusalOf(sent, expected) : KEY_REFUSALS[refusal]);
   }
 }
 
@@ -177,7 +196,7 @@ export function remainingQuota({ limit, used, reserved }: QuotaCounts): number {
 }
 
 /** The counts that decide about a reservation: those of the organization, or of the key when less remains for it. */
-export function decidingQuota({ key, ...organization }: QuotaState): QuotaCounts & { scope: 'organization' | 'key' } {
+export function decidingQuota({ key, ...organization }: QuotaState): QuotaCounts & { scope: LimitScope } {
   return key && remainingQuota(key) < remainingQuota(organization)
     ? { ...key, scope: 'key' }
     : { ...organization, scope: 'organization' };
@@ -249,18 +268,37 @@ export class UpstreamError extends DomainError {
   }
 }
 
-/** An API key exceeded its rate limit. */
+/** The API key or the token of a caller may not do what it is used for. */
+export class ScopeMissingError extends DomainError {
+  constructor(scope: Scope, of: 'key' | 'client') {
+    const lacks =
+      of === 'key'
+        ? `API key does not have the scope ${scope}`
+        : `access token does not have the scope ${tokenScope(scope)}`;
+    const advice = of === 'key' ? 'The operator can issue one that has it.' : 'Request a token that has it.';
+    super('scope_missing', `This ${lacks}. ${advice}`, { fields: { scope } });
+  }
+}
+
+/** Whose limit refuses a call. */
+export type LimitScope = 'key' | 'organization';
+
+const OF_ORGANIZATION = 'for all keys of your organization';
+
+/** An API key or its organization exceeded its rate limit. */
 export class RequestRateExceededError extends DomainError {
-  constructor(requestsPerMinute: number, retryAfterSeconds: number) {
-    const limit = `Rate limit of ${requestsPerMinute} requests per minute exceeded.`;
+  constructor(requestsPerMinute: number, retryAfterSeconds: number, scope: LimitScope = 'key') {
+    const whose = scope === 'key' ? '' : ` ${OF_ORGANIZATION}`;
+    const limit = `Rate limit of ${requestsPerMinute} requests per minute${whose} exceeded.`;
     super('rate_limited', `${limit} Retry after ${counted(retryAfterSeconds, 'second')}.`, { retryAfterSeconds });
   }
 }
 
-/** An API key has the maximum number of requests in flight. */
+/** An API key or its organization has the maximum number of requests in flight. */
 export class ConcurrencyLimitReachedError extends DomainError {
-  constructor(requestsMax: number, retryAfterSeconds: number) {
-    const limit = `Concurrency limit of ${counted(requestsMax, 'request')} for this key reached.`;
+  constructor(requestsMax: number, retryAfterSeconds: number, scope: LimitScope = 'key') {
+    const whose = scope === 'key' ? 'for this key' : OF_ORGANIZATION;
+    const limit = `Concurrency limit of ${counted(requestsMax, 'request')} ${whose} reached.`;
     super('rate_limited', `${limit} Retry when a running request has ended.`, { retryAfterSeconds });
   }
 }

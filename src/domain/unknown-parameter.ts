@@ -35,20 +35,25 @@ export function unknownParameters(
  * @param shown the name as it may be shown
  */
 export function unknownParameterMessage(shown: string, of: 'operation' | 'tool', valid: readonly string[]): string {
-  const meant = meantParameter(shown, valid);
+  const meant = meantName(shown, valid);
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   const names = valid.length > 0 ? `Its parameters: ${valid.join(', ')}.` : 'It takes no parameters here.';
   return `${JSON.stringify(shown)} is not a parameter of this ${of}.${hint} ${names}`;
 }
 
-/** The parameter that a name abbreviates, continues or misspells, such as `languages` for `lang`. */
-function meantParameter(name: string, valid: readonly string[]): string | undefined {
+/** The one of the valid names that a name abbreviates, continues or misspells, such as `languages` for `lang`. */
+export function meantName(
+  name: string,
+  valid: readonly string[],
+  typosMax = lettersOf(name).length / CHARACTERS_PER_TYPO,
+): string | undefined {
   const wanted = lettersOf(name);
   if (wanted.length < PREFIX_CHARACTERS_MIN) return undefined;
   const otherName = valid.find((each) => OTHER_NAMES.get(wanted) === each);
   if (otherName !== undefined) return otherName;
   const byPrefix = valid.find((each) => lettersOf(each).startsWith(wanted) || wanted.startsWith(lettersOf(each)));
-  return byPrefix ?? valid.find((each) => editDistance(wanted, lettersOf(each)) <= wanted.length / CHARACTERS_PER_TYPO);
+  const similar = valid.filter((each) => Math.abs(lettersOf(each).length - wanted.length) <= typosMax);
+  return byPrefix ?? similar.find((each) => editDistance(wanted, lettersOf(each)) <= typosMax);
 }
 
 function lettersOf(name: string): string {

@@ -10,11 +10,15 @@ import type { DependencyDto, ReadyDto } from './health.dto.js';
 
 /** A dependency that takes longer counts as down. */
 const CHECK_TIMEOUT_MS = 1_500;
+/** From the start of a check to the next. Everybody may call the probes, and a check makes PostgreSQL write a file. */
+const CHECK_PAUSE_MS = 1_000;
 
 /** Whether the process can serve requests, for the probes and the metrics. */
 @Injectable()
 export class HealthService {
-  private checking: Promise<ReadyDto['dependencies']> | undefined;
+  private last: Promise<ReadyDto['dependencies']> | undefined;
+  private isRunning = false;
+  private startedAtMs = -Infinity;
 
   /** @param redis null for a cache in memory, which is always up */
   constructor(
@@ -46,10 +50,13 @@ export class HealthService {
     return { status, stopping, dependencies };
   }
 
-  /** Checks all dependencies concurrently. Concurrent callers share the result, because a check uses a connection. */
+  /** Checks all dependencies concurrently, at most once a second: callers in between get the result of the last check. */
   checkDependencies(): Promise<ReadyDto['dependencies']> {
-    this.checking ??= this.check().finally(() => (this.checking = undefined));
-    return this.checking;
+    const isRecent = this.isRunning || performance.now() - this.startedAtMs < CHECK_PAUSE_MS;
+    if (this.last && isRecent) return this.last;
+    [this.isRunning, this.startedAtMs] = [true, performance.now()];
+    this.last = this.check().finally(() => (this.isRunning = false));
+    return this.last;
   }
 
   private async check(): Promise<ReadyDto['dependencies']> {

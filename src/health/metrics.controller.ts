@@ -23,7 +23,7 @@ const processMetrics = new Registry();
 /** The metrics token is missing or invalid. */
 class MetricsTokenError extends UnauthorizedError {
   constructor(sent?: string) {
-    super('the header "Authorization: Bearer <METRICS_TOKEN>"', 'the metrics token of the service', sent);
+    super('the header "Authorization: Bearer <METRICS_TOKEN>"', 'the metrics token', sent);
   }
 }
 
@@ -88,7 +88,7 @@ export class MetricsController {
       'Returns the metrics of the process in the Prometheus text format. Requires the metrics token when `METRICS_TOKEN` is set.',
   })
   @ApiOkResponse({
-    description: 'All metrics. docs/monitoring.md describes them.',
+    description: 'All metrics, each with a text of help.',
     content: { 'text/plain': { schema: { type: 'string' }, example: EXAMPLE } },
   })
   getMetrics(): Promise<string> {

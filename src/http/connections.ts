@@ -9,6 +9,7 @@ import type { Logger } from 'pino';
 import { RefusedRequestError } from '../domain/errors.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { errorBody } from './error-body.js';
+import { takenOf } from './taken-bytes.js';
 
 /** Longer than the keep-alive of proxies (60 s by default), so that no connection closes while they send a request on it. */
 const KEEP_ALIVE_MS = 75_000;
@@ -24,6 +25,8 @@ const REQUESTS_PER_CONNECTION_MAX = 1_000;
 const PIPELINED_CHARACTERS_MAX = 64 * 1024;
 /** A reader that takes nothing of what waits for it for this long is disconnected, after twice this time at most. */
 const STALLED_READER_MS = 30_000;
+/** How often it is looked within that time whether a reader has taken something. */
+const LOOKS = 3;
 
 /** Sets the limits of Node, and disconnects readers that take nothing. Tests: `test/http/connections.e2e-spec.ts`. */
 export function limitConnections(server: Server, stalledReaderMs = STALLED_READER_MS): void {
@@ -34,10 +37,18 @@ export function limitConnections(server: Server, stalledReaderMs = STALLED_READE
   Object.assign(server, { connectionsCheckingInterval: CHECK_MS });
   // Node destroys a connection after this time without activity, unless its response has a listener for the event.
   server.timeout = stalledReaderMs;
-  server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
-    response.on('timeout', (socket: Socket) => {
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    socket.setTimeout(stalledReaderMs / LOOKS);
+    let last = { taken: '', atMs: 0 };
+    response.on('timeout', () => {
       // Without unsent bytes the service itself waits, for YouTube or the database.
-      if (socket.writableLength > 0) socket.destroy();
+      if (socket.writableLength === 0) return;
+      void takenOf(socket).then((taken) => {
+        const nowMs = performance.now();
+        if (taken !== last.taken) last = { taken, atMs: nowMs };
+        if (nowMs - last.atMs >= stalledReaderMs) socket.destroy();
+        else socket.setTimeout(stalledReaderMs / LOOKS);
+      });
     });
   });
 }

@@ -63,7 +63,8 @@ class ErrorDto {
   @ApiPropertyOptional({
     type: String,
     description:
-      'With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it.',
+      'With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it. ' +
+      'With `scope_missing`: the scope that the operation requires, `read` or `write`.',
   })
   scope?: string;
 
@@ -90,6 +91,9 @@ class ErrorDto {
   )
   oldest?: number;
 }
+
+/** Swagger UI. */
+export const DOCS_PAGE = '/docs';
 
 /** The page with a section about each code. */
 export const ERRORS_PAGE = '/docs/errors';

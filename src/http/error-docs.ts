@@ -13,6 +13,7 @@ import {
   PlanLimitExceededError,
   PlaylistNotFoundError,
   RequestRateExceededError,
+  ScopeMissingError,
   ServiceAtCapacityError,
   TooManyFailedAuthenticationsError,
   UnauthorizedError,
@@ -50,7 +51,15 @@ const EXAMPLES = {
     error: invalidField('page', '"page" is not a parameter of this operation.'),
   },
   unauthorized: { title: 'The API key is missing', error: new UnauthorizedError() },
-  invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError() },
+  invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError('revoked') },
+  read_scope_missing: {
+    title: 'The API key or the access token may not read',
+    error: new ScopeMissingError('read', 'client'),
+  },
+  write_scope_missing: {
+    title: 'The API key or the access token may read only',
+    error: new ScopeMissingError('write', 'key'),
+  },
   plan_limit_exceeded: {
     title: 'The request could exceed the monthly quota',
     error: new PlanLimitExceededError(QUOTA, 25, 7),
@@ -65,9 +74,12 @@ const EXAMPLES = {
   playlist_private: { title: 'The playlist is private', error: new PlaylistNotFoundError('private') },
   body_not_json: { title: 'The body is not JSON', error: unsupportedBody() },
   method_not_allowed: { title: 'The endpoint does not support the method', error: new MethodNotAllowedError('GET') },
-  rate_limited: { title: 'The rate limit of the API key is exceeded', error: new RequestRateExceededError(60, 12) },
+  rate_limited: {
+    title: 'The rate limit of the key or organization is exceeded',
+    error: new RequestRateExceededError(60, 12),
+  },
   concurrency_limited: {
-    title: 'The API key has too many requests for transcripts, uploads and job results in progress',
+    title: 'The API key or its organization has too many requests for transcripts, uploads and job results in progress',
     error: new ConcurrencyLimitReachedError(10, 2),
   },
   failed_authentications: {
@@ -130,8 +142,9 @@ function documentedBy(subject: Declared): readonly DocumentedError[] {
 export function describeRoutes({ paths, components = {} }: OpenAPIObject, routes: readonly Route[]): void {
   components.headers = { ...REQUEST_ID_HEADER, ...RATE_LIMIT_HEADERS };
   for (const route of routes) {
-    const responses = paths[route.path]?.[route.method.toLowerCase() as 'get']?.responses;
+    const { responses, requestBody } = paths[route.path]?.[route.method.toLowerCase() as 'get'] ?? {};
     if (!responses) continue;
+    addBodyExample(requestBody, components);
     const errors = errorsOf(route);
     for (const status of new Set(errors.map(({ error }) => error.status))) {
       const examples = errors.filter(({ error }) => error.status === status);
@@ -147,9 +160,27 @@ export function describeRoutes({ paths, components = {} }: OpenAPIObject, routes
   }
 }
 
+type Components = NonNullable<OpenAPIObject['components']>;
+type RequestBody = NonNullable<Components['requestBodies']>[string];
+
+/**
+ * Gives a body the example of its required fields. Swagger UI sends the example, and without one a value that it makes up for every
+ * field.
+ */
+function addBodyExample(body: RequestBody | undefined, { schemas = {} }: Components): void {
+  const json = body && 'content' in body ? body.content['application/json'] : undefined;
+  const schema = json?.schema && '$ref' in json.schema ? schemas[json.schema.$ref.split('/').at(-1) ?? ''] : undefined;
+  if (!json || json.examples || !schema || '$ref' in schema) return;
+  const { required = [], properties = {} } = schema;
+  json.example = Object.fromEntries(
+    required.map((name) => [name, { example: undefined, ...properties[name] }.example]),
+  );
+}
+
 /** The common errors in the order of their list, then those that only this operation has. */
-function errorsOf({ declaredBy, method, query, bodyBytesMax }: Route): ErrorExample[] {
-  const documented = [...new Set(declaredBy.flatMap(documentedBy))];
+function errorsOf({ declaredBy, method, query, bodyBytesMax, scope }: Route): ErrorExample[] {
+  const otherScope = scope === 'read' ? 'write_scope_missing' : 'read_scope_missing';
+  const documented = [...new Set(declaredBy.flatMap(documentedBy))].filter((error) => error !== otherScope);
   const common: unknown[] = ['method_not_allowed', ...documented];
   const own = documented.flatMap((given) => {
     if (typeof given === 'string') return [];

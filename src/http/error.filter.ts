@@ -3,9 +3,10 @@ import type { Request, Response } from 'express';
 import { Environment } from '../config/environment.js';
 import { MethodNotAllowedError, PlanLimitExceededError, RouteNotFoundError } from '../domain/errors.js';
 import { challengeOf } from './challenge.js';
-import { errorBody } from './error-body.js';
+import { DOCS_PAGE, errorBody } from './error-body.js';
 import { asDomainError, logError } from './error-report.js';
 import { setQuotaHeaders } from './limit-headers.js';
+import { meantPath } from './meant-path.js';
 import { requestContext } from './request-context.js';
 import { Routes } from './routes.js';
 
@@ -43,6 +44,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
   /** Nest reports that no route matches. */
   private unmatched({ path }: Request): MethodNotAllowedError | RouteNotFoundError {
     const methods = this.routes.allowedMethods(path);
-    return methods.length > 0 ? new MethodNotAllowedError(methods.join(', ')) : new RouteNotFoundError();
+    if (methods.length > 0) return new MethodNotAllowedError(methods.join(', '));
+    return new RouteNotFoundError(meantPath(path, [...this.routes.all.map((route) => route.path), DOCS_PAGE]));
   }
 }

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { remainingQuota, type QuotaState } from '../domain/errors.js';
+import { decidingQuota, remainingQuota, type QuotaState } from '../domain/errors.js';
 import type { RequestContext } from './request-context.js';
 
 const integer = (description: string) => ({ description, schema: { type: 'integer' as const, minimum: 0 } });
@@ -13,20 +13,23 @@ const STATE = 'RateLimit';
 /** Absent when the limit is turned off. */
 export const RATE_LIMIT_HEADERS = {
   [POLICY]: text(
-    'The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.',
+    'The limits: calls in a `minute`, and transcripts in a `month`, each with its quota `q` and its window `w` in seconds. Each is ' +
+      'that of the key or that of the organization, of which less remains.',
     '"minute";q=60;w=60, "month";q=5000;w=2592000',
   ),
   [STATE]: text(
     'What remains of each limit (`r`), and the seconds until it is whole again (`t`).',
     '"minute";r=59;t=60, "month";r=4975;t=604800',
   ),
-  'X-RateLimit-Limit': integer('Requests per minute that the key may make.'),
+  'X-RateLimit-Limit': integer(
+    'Requests per minute that the key may make, or all keys of the organization when fewer remain for them.',
+  ),
   'X-RateLimit-Remaining': integer('Requests that remain in the current window of one minute.'),
   'X-RateLimit-Reset': integer('Seconds until the window ends and requests are allowed again.'),
 };
 
 export const QUOTA_HEADERS = {
-  'X-Quota-Limit': integer('Monthly transcript limit of the organization.'),
+  'X-Quota-Limit': integer('Monthly transcript limit of the organization, or of the API key when less remains for it.'),
   'X-Quota-Remaining': integer('Transcripts that remain after the maximum cost of this request is reserved.'),
   'X-Quota-Reset': integer('Seconds until the next calendar month (UTC) starts.'),
 };
@@ -57,9 +60,11 @@ export function setRateLimitHeaders(
   context.setHeader(STATE, `"minute";r=${remaining};t=${resetSeconds}`);
 }
 
+/** Sets the headers about the quota that decides: that of the organization, or of the key when less remains for it. */
 export function setQuotaHeaders(response: Response, quota: QuotaState): void {
-  const { limit, resetAt, asOf } = quota;
-  const remaining = remainingQuota(quota);
+  const { resetAt, asOf } = quota;
+  const { limit, ...counts } = decidingQuota(quota);
+  const remaining = remainingQuota({ limit, ...counts });
   // By the database's clock: this machine's may be hours off.
   const resetSeconds = Math.max(0, Math.ceil((resetAt.getTime() - asOf.getTime()) / 1000));
   response.setHeader('X-Quota-Limit', limit);

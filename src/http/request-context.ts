@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-import type { Caller, Person } from '../domain/caller.js';
+import type { Actor, Caller, Person } from '../domain/caller.js';
 import { bearerToken } from './bearer-token.js';
 import { withoutPorts } from './client-address.js';
 import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
@@ -47,6 +47,12 @@ export abstract class RequestContext {
 
   set caller(caller: Caller) {
     this.authenticatedCaller = caller;
+  }
+
+  /** Who makes the changes of this call: its caller, or an operator when it has none. */
+  get actor(): Actor {
+    const { requestId, callId, address = null, person, authenticatedCaller: caller } = this;
+    return { kind: caller?.kind ?? 'admin', keyId: caller?.keyId ?? null, requestId, callId, address, person };
   }
 
   ended(): Promise<void> {

@@ -48,13 +48,26 @@ export const contentOf = (json: object, others: Record<string, object>) => ({
   [OTHER_CONTENT]: others,
 });
 
-/** Replaces the document by the one for Swagger UI, which offers the media types of `content` alone. */
-export function withOtherContent(document: OpenAPIObject): OpenAPIObject {
-  const merge = (_name: string, value: { content?: object; [OTHER_CONTENT]?: object } | null): unknown =>
-    value?.[OTHER_CONTENT]
-      ? { ...value, content: { ...value.content, ...value[OTHER_CONTENT] }, [OTHER_CONTENT]: undefined }
-      : value;
-  return JSON.parse(JSON.stringify(document, merge)) as OpenAPIObject;
+/** A response with other media types, or a parameter. */
+type Described = Record<string, unknown> & {
+  [OTHER_CONTENT]?: object;
+  content?: object;
+  schema?: { default?: string | number };
+};
+
+/**
+ * Returns the document for Swagger UI, which offers the media types of `content` alone, and would send the default of every
+ * parameter: it stands in the description instead.
+ */
+export function forSwaggerUi(document: OpenAPIObject): OpenAPIObject {
+  const change = (_name: string, value: Described | null): unknown => {
+    if (value?.[OTHER_CONTENT])
+      return { ...value, content: { ...value.content, ...value[OTHER_CONTENT] }, [OTHER_CONTENT]: undefined };
+    if (!value?.['in'] || value['required'] || value.schema?.default === undefined) return value;
+    const { default: preset, ...schema } = value.schema;
+    return { ...value, schema, description: `${String(value['description'])} Default: \`${preset}\`.` };
+  };
+  return JSON.parse(JSON.stringify(document, change)) as OpenAPIObject;
 }
 
 /** The success status of a route, and the response with an example in the OpenAPI document. */

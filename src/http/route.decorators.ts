@@ -1,7 +1,7 @@
 import { Reflector } from '@nestjs/core';
 
 // What a route declares about itself, on its handler or on the controller. Without a declaration it has the strictest rules:
-// it needs a guard, and refuses HEAD and everything that its handler does not name as a parameter.
+// it needs a guard, and the scope `write` unless it is a GET, and refuses HEAD and everything that its handler does not name as a parameter.
 
 const flagDecorator = () => Reflector.createDecorator<void, true>({ transform: () => true });
 
@@ -13,6 +13,9 @@ export const AllowsHead = flagDecorator();
 
 /** Accepts query parameters that no DTO declares, and ignores them. */
 export const AnyQuery = flagDecorator();
+
+/** Changes nothing although it is no GET: a key or a token without the scope `write` may call it. */
+export const Reads = flagDecorator();
 
 /** Requested every few seconds: served until a shutdown ends, logged at the level debug, and not traced. */
 export const Probe = flagDecorator();

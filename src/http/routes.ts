@@ -9,9 +9,10 @@ import {
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { DiscoveryService, MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core';
 import type { NextFunction, Request, Response } from 'express';
+import type { Scope } from '../domain/caller.js';
 import { MethodNotAllowedError } from '../domain/errors.js';
 import { rawUrlEncoder } from './request-paths.js';
-import { AllowsHead, AnyQuery, Audience, BodyBytesMax, Probe, Public, RawUrlId } from './route.decorators.js';
+import { AllowsHead, AnyQuery, Audience, BodyBytesMax, Probe, Public, RawUrlId, Reads } from './route.decorators.js';
 
 /** In the order in which `Allow` lists them. */
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'];
@@ -27,6 +28,7 @@ export interface Route {
   readonly pattern: RegExp;
   /** From which its metadata is read: the handler, its controller and the guards of both. */
   readonly declaredBy: readonly Declared[];
+  readonly scope: Scope;
   readonly allowsHead: boolean;
   readonly isProbe: boolean;
   readonly audience: 'public' | 'operators' | 'internal';
@@ -148,6 +150,7 @@ function routeOf(controller: Type, name: string, handler: Declared, method: stri
     path: path.replace(/[:*](\w+)/g, '{$1}'),
     pattern: patternOf(path),
     declaredBy: [...places, ...guards],
+    scope: requiredScope(places),
     allowsHead: method === 'GET' && reflector.getAllAndOverride(AllowsHead, places) === true,
     isProbe: reflector.getAllAndOverride(Probe, places) === true,
     audience: reflector.getAllAndOverride(Audience, places) ?? 'public',
@@ -156,6 +159,12 @@ function routeOf(controller: Type, name: string, handler: Declared, method: stri
     bodyBytesMax,
     rawUrlId: reflector.getAllAndOverride(RawUrlId, places),
   };
+}
+
+/** The scope that a handler of requests or messages requires. @param places the handler and its controller */
+export function requiredScope(places: Parameters<Reflector['getAllAndOverride']>[1]): Scope {
+  const isGet = reflector.getAllAndOverride(METHOD_METADATA, places) === RequestMethod.GET;
+  return isGet || reflector.getAllAndOverride(Reads, places) === true ? 'read' : 'write';
 }
 
 /** The parameters of a handler by kind, as Nest's decorators note them; `data` names a single field. */

@@ -44,14 +44,13 @@ export const PAGE_SIZE_DEFAULT = 25;
 export const PAGE_SIZE_MAX = 100;
 
 /** The query parameter `limit` of a list. Values above the maximum count as that. */
-export function PageLimit(example: number, defaultSize = PAGE_SIZE_DEFAULT): PropertyDecorator {
+export function PageLimit(defaultSize = PAGE_SIZE_DEFAULT): PropertyDecorator {
   return applyDecorators(
     ApiPropertyOptional({
       type: 'integer',
       minimum: 1,
       default: defaultSize,
       description: `The maximum number of entries of the list to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
-      example,
     }),
     Transform(({ value }: { value: unknown }) => Math.min(digitsOf(value), PAGE_SIZE_MAX)),
     Min(1, { message: LIMIT_INVALID }),
@@ -68,6 +67,15 @@ export function PageAfter(): PropertyDecorator {
     Optional(),
     IsString({ message: AFTER_INVALID }),
   );
+}
+
+/** The query of a list in pages. */
+export class PageQueryDto {
+  @PageLimit(10)
+  limit: number = PAGE_SIZE_DEFAULT;
+
+  @PageAfter()
+  after?: string;
 }
 
 /** @returns NaN, which fails validation, unless the value is a string of decimal digits */
@@ -95,7 +103,7 @@ export function HasNoApiKey(): PropertyDecorator {
 /** An optional integer. One rule instead of IsInt, Min and Max, so that a wrong value is reported once. */
 export function OptionalInteger(
   [minimum, maximum]: [number, number],
-  { nullable = false, ...docs }: { description: string; example?: number; default?: number; nullable?: boolean },
+  { nullable = false, ...docs }: { description: string; default?: number; nullable?: boolean },
 ): PropertyDecorator {
   const isValid = (value: unknown): boolean =>
     (nullable && value === null) ||

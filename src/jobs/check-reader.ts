@@ -52,7 +52,7 @@ export class CheckReader {
     const listed =
       continuation === null
         ? await this.newest.page(known.id, dueAtMs, call)
-        : await this.platform.listUploadsPage(known.id, continuation, call, walk.kinds);
+        : await this.platform.uploads(known.id, continuation, call);
     const checked = walkPage(walk, listed, await this.store.knownUploads(job.id, listed.uploads), nowMs);
     if (checked.added.length + checked.changed.length === 0) return { checked, channel: known, next: listed.next };
     const channel = await this.channels.find(known.id, call);

@@ -21,6 +21,13 @@ describe('a check that has read nothing', () => {
     expect(end('failed')).toMatchObject({ state: null, reason: null, delaySeconds: 60, setbacks: 2 });
   });
 
+  it('is tried again when the pace allows it, which is no set-back however long it takes', () => {
+    const outcome = { type: 'busy', retryAfterSeconds: 40 } as const;
+    const jobEnd = endOf({ job: RUNNING_JOB_EXAMPLE, kind: 'videos', setbacks: 1, subscription: null }, outcome);
+    const ended = endOfCheck({ job: RUNNING_JOB_EXAMPLE, setbacks: 1 }, { unreadSeconds: 4 * DAY }, outcome, jobEnd);
+    expect(ended).toMatchObject({ state: null, delaySeconds: 40, setbacks: 1 });
+  });
+
   it('pauses a subscription whose channel was never found, or not read for three days, and is tried again daily', () => {
     const paused = { state: 'paused', delaySeconds: DAY };
     expect(end('channel_not_found', { job: NEW_JOB_EXAMPLE })).toMatchObject({
@@ -37,6 +44,7 @@ describe('a check that has read nothing', () => {
     { type: 'blocked' },
     { type: 'failed', restartList: true },
     { type: 'stopped', restartList: false },
+    { type: 'busy', retryAfterSeconds: 40 },
   ])('does not end the pause of a subscription without quota: %j', (outcome) => {
     const job = { ...RUNNING_JOB_EXAMPLE, state: 'paused', reason: 'plan_limit_exceeded' } as const;
     const walk = { start: null, kinds: [], createdAtMs: 0, seenAtMs: 0, seesAll: false, added: 0, delivered: 0 };

@@ -40,7 +40,7 @@ export function endOfCheck(
   end: SliceEnd,
 ): SliceEnd {
   const stays = { ...end, state: job.state === 'paused' ? ('paused' as const) : null, reason: job.reason };
-  if (outcome.type === 'stopped') return stays;
+  if (outcome.type === 'stopped' || outcome.type === 'busy') return stays;
   const isFailure = outcome.type === 'channel_not_found' || outcome.type === 'blocked' || outcome.type === 'failed';
   if (!isFailure) return end;
   const setback = { ...stays, delaySeconds: setbackDelaySeconds(setbacks), setbacks: setbacks + 1 };

@@ -41,6 +41,7 @@ export interface JobRow<Reason = JobReason> {
   started_at: Date | null;
   finished_at: Date | null;
   expires_at: Date | null;
+  hidden: number;
   /** Null when the next slice has no time; 0 while a slice is running. */
   due_in_seconds: number | null;
 }
@@ -101,6 +102,7 @@ export function toJob(row: JobRow): JobDto {
     playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), playlistSchema)) || null,
     request,
     summary,
+    hidden: row.hidden,
     createdAt,
     startedAt: row.started_at?.toISOString() ?? null,
     finishedAt: row.finished_at?.toISOString() ?? null,

@@ -4,20 +4,15 @@ import type { DataSource } from 'typeorm';
 import type { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { bytesToBase62 } from '../domain/base62.js';
+import type { Actor } from '../domain/caller.js';
 import { InvalidApiKeyError } from '../domain/errors.js';
+import { IdempotencyConflictError } from '../http/idempotency-key.js';
 import { toPage, type Page, type PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { columnsOf, type JobRow } from './job-row.js';
 import type { Variant } from './job-variants.js';
-import {
-  IdempotencyConflictError,
-  parseCursor,
-  ResultsExpiredError,
-  STORED_JOBS_MAX,
-  StoredResultsLimitError,
-  toCursor,
-} from './job.js';
+import { parseCursor, ResultsExpiredError, STORED_JOBS_MAX, StoredResultsLimitError, toCursor } from './job.js';
 import { CursorExpiredError } from './subscription.js';
 
 /** The entry of a video as it is stored: its JSON, deflated to a part of a gzip member. */
@@ -85,12 +80,16 @@ const LIST = `
       AND ($3::timestamptz IS NULL OR (created_at, id) < ($3, $4::text))
     ORDER BY created_at DESC, id DESC LIMIT $5`;
 
-/** The rows are removed later, in batches. The running slice keeps its claim, so that what it fetches is charged. */
+/**
+ * The rows are removed later, in batches. The running slice keeps its claim, so that what it fetches is charged. $3 and $4 who
+ * deletes it, and the name of that in the audit trail.
+ */
 const DELETE = `
   WITH deleted AS (
     UPDATE jobs SET deleted_at = clock_now(), idempotency_key = NULL,
         state = CASE WHEN finished_at IS NULL THEN 'canceled' ELSE state END
-      WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING id
+      WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
+      RETURNING id, audit_record($3, $4, organization_id, id, request::jsonb, NULL)
   ) SELECT id FROM deleted`;
 
 /** $3 sequence before the first entry, $4 count, $5 bytes: the lengths of the entries are known without reading them. */
@@ -110,7 +109,11 @@ const RESULTS = `
       ON decided.bytes_before < $5
     ORDER BY video.sequence`;
 
-const CREATE = `SELECT result.outcome, ${columnsOf('(result.job)')} FROM job_create($1, $2, $3, $4) result`;
+/** $5 and $6 who creates it, and the name of that in the audit trail. */
+const CREATE = `
+  SELECT result.outcome, ${columnsOf('(result.job)')}, CASE WHEN result.outcome = 'created' THEN audit_record(
+           $5, $6, (result.job).organization_id, (result.job).id, NULL, (result.job).request::jsonb) END
+    FROM job_create($1, $2, $3, $4) result`;
 
 /** The archive jobs or the subscriptions of organizations, in the table `jobs`. Every change is one statement. */
 export class JobStore<Dto extends { id: string; createdAt: string }, Row extends JobRow<string>> {
@@ -134,13 +137,14 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
    * @throws TooManyJobsError | TooManySubscriptionsError | StoredResultsLimitError | IdempotencyConflictError |
    * InvalidApiKeyError when the organization was deleted
    */
-  async create(columns: NewRow, payer: Payer, facts?: object): Promise<Dto> {
+  async create(columns: NewRow, payer: Payer, actor?: Actor, facts?: object): Promise<Dto> {
     const { prefix, name, unfinishedMax, storedMax, toDto } = this.variant;
     const id = `${prefix}_${bytesToBase62(randomBytes(16))}`;
     const job = { ...columns, id, organization_id: payer.organizationId, key_id: payer.keyId };
-    const values = [JSON.stringify(job), this.environment[unfinishedMax], storedMax, this.resultsBytesMax];
+    const limits = [this.environment[unfinishedMax], storedMax, this.resultsBytesMax];
+    const values = [JSON.stringify(job), ...limits, actor ?? null, `${name}.created`];
     const [row] = await queryWithDeadline<CreatedRow<Row>[]>(this.database, CREATE, values, payer.organizationId);
-    if (!row) throw new InvalidApiKeyError();
+    if (!row) throw new InvalidApiKeyError('revoked');
     const { outcome } = row;
     if (outcome !== 'created' && outcome !== 'known') throw this.refused(outcome);
     if (outcome === 'created') this.logger.log({ event: `${name}_created`, [`${name}Id`]: id, ...payer, ...facts });
@@ -172,9 +176,9 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
   }
 
   /** Deletes one with its results. An unfinished one ends without an event. @throws JobNotFoundError | SubscriptionNotFoundError */
-  async delete(organizationId: string, id: string): Promise<void> {
+  async delete(organizationId: string, id: string, actor?: Actor): Promise<void> {
     const { name } = this.variant;
-    await this.change(DELETE, [organizationId, id]);
+    await this.change(DELETE, [organizationId, id, actor ?? null, `${name}.deleted`]);
     this.logger.log({ event: `${name}_deleted`, [`${name}Id`]: id, organizationId });
   }
 

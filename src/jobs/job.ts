@@ -80,12 +80,6 @@ export class JobFinishedError extends DomainError {
   }
 }
 
-/** The idempotency key was used for another request. */
-export class IdempotencyConflictError extends fixedError(
-  'idempotency_conflict',
-  'This idempotency key was used with a different request. Use a new key for a new request.',
-) {}
-
 export class ResultsExpiredError extends DomainError {
   /** @param expiredAt ISO 8601 */
   constructor(expiredAt: string) {

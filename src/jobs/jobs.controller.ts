@@ -6,13 +6,13 @@ import { invalidField } from '../domain/errors.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/error-docs.js';
+import { ApiIdempotencyKey, idempotencyKey } from '../http/idempotency-key.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
+import { PageQueryDto } from '../http/validation.js';
 import { AllowsHead, BodyBytesMax } from '../http/route.decorators.js';
 import {
-  ApiIdempotencyKey,
   ApiResults,
-  CONFLICTING_KEY,
   locationOf,
   OnJob,
   OnJobs,
@@ -34,9 +34,7 @@ import {
 } from './dto/job.dto.js';
 import {
   CreateJobDto,
-  idempotencyKey,
   JOB_BYTES_MAX,
-  JobsQueryDto,
   NEW_JOB_BODIES,
   organizationOf,
   ResultsQueryDto,
@@ -78,13 +76,12 @@ export class JobsController {
     invalidField('limit', 'limit must be an integer from 1 to 2147483647.'),
     'channel_not_found',
     'playlist_not_found',
-    CONFLICTING_KEY,
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
   )
   async createJob(@Body() body: CreateJobDto, @Req() request: Request): Promise<JobDto> {
     const context = requestContext(request);
-    const job = await this.jobs.create(body, payerOf(context), idempotencyKey(request));
+    const job = await this.jobs.create(body, payerOf(context), idempotencyKey(request), context.actor);
     context.log['jobId'] = job.id;
     context.setHeader('Location', `/jobs/${job.id}`);
     return job;
@@ -101,7 +98,7 @@ export class JobsController {
   })
   @ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', JOBS_PAGE_EXAMPLE)
   @ApiErrors(new UnknownCursorError(NEW_JOB_EXAMPLE.id))
-  listJobs(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
+  listJobs(@Query() page: PageQueryDto, @Req() request: Request): Promise<JobsPageDto> {
     return this.jobs.list(requestContext(request).caller.organization.id, page);
   }
 
@@ -132,7 +129,7 @@ export class JobsController {
     error: new JobFinishedError('cancel', 'completed'),
   })
   async cancelJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
-    return (await this.jobs.cancel(organizationOf(request, 'job', id), id)).job;
+    return (await this.jobs.cancel(organizationOf(request, 'job', id), id, requestContext(request).actor)).job;
   }
 
   @Post(':id/resume')
@@ -140,7 +137,8 @@ export class JobsController {
   @ApiOperation({
     summary: 'Resume an archive job',
     description:
-      'Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. A job that is queued or ' +
+      'Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. What is fetched from then ' +
+      'on is charged to the API key that resumes it, and within its monthly limit. A job that is queued or ' +
       'running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.',
   })
   @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE)
@@ -151,7 +149,7 @@ export class JobsController {
     TOO_MUCH_STORED,
   )
   resumeJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
-    return this.jobs.resume(organizationOf(request, 'job', id), id);
+    return this.jobs.resume(organizationOf(request, 'job', id), id, requestContext(request).actor);
   }
 
   @Delete(':id')
@@ -165,7 +163,7 @@ export class JobsController {
   })
   @ApiNoContentResponse({ description: 'The job was deleted.' })
   async deleteJob(@Param('id') id: string, @Req() request: Request): Promise<void> {
-    await this.jobs.delete(organizationOf(request, 'job', id), id);
+    await this.jobs.delete(organizationOf(request, 'job', id), id, requestContext(request).actor);
   }
 
   @Get(':id/results')

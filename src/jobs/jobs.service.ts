@@ -25,17 +25,18 @@ type ResumedRow = Changed & {
   outcome: 'finished' | 'expired' | Extract<Refusal, 'too_many' | 'too_much_stored'> | null;
 };
 
-/** $1 null and $3 to $7 for an operator, who cancels a job of any organization: the same statement records it in the audit trail. */
-const CANCEL = `
-  WITH result AS MATERIALIZED (SELECT * FROM job_cancel($1, $2)), recorded AS (
-    INSERT INTO audit_entries (at, actor, action, organization_id, target, before, after, request_id, call_id, address, person)
-      SELECT clock_now(), $3::text, 'job.canceled', (job).organization_id, $2, jsonb_build_object('state', old_state),
-             jsonb_build_object('state', (job).state), $4::text, $5::text, $6::text, $7::jsonb
-        FROM result WHERE (job).state <> old_state AND $3::text IS NOT NULL
-  )
-  SELECT ${CHANGED} FROM result`;
+/** Records the change of a job in the audit trail. @param actor the parameter with who makes it */
+const recorded = (action: string, actor: string): string => `
+  audit_record(${actor}, '${action}', (result.job).organization_id, $2, jsonb_build_object('state', result.old_state),
+               jsonb_build_object('state', (result.job).state))`;
 
-const RESUME = `SELECT result.outcome, ${CHANGED} FROM job_resume($1, $2, $3, $4) result`;
+/** $1 null for a job of any organization. */
+const CANCEL = `SELECT ${CHANGED}, ${recorded('job.canceled', '$3')} FROM job_cancel($1, $2) result`;
+
+/** $5 who resumes it: a key pays for what is fetched from then on. */
+const RESUME = `
+  SELECT result.outcome, ${CHANGED}, ${recorded('job.resumed', '$5')}
+    FROM job_resume($1, $2, $3, $4, $5::json ->> 'keyId') result`;
 
 const AWAITED_VIDEOS = `
   SELECT video_id AS "videoId", error_code AS code FROM job_videos
@@ -61,7 +62,7 @@ export class JobsService {
    * @throws TooManyJobsError | StoredResultsLimitError | IdempotencyConflictError | InvalidApiKeyError when the organization
    * was deleted, and what `newJob` throws
    */
-  async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
+  async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string, actor?: Actor): Promise<JobDto> {
     const { request, videoIds } = newJob(wanted);
     const columns = {
       idempotency_key: idempotencyKey,
@@ -71,7 +72,7 @@ export class JobsService {
       video_limit: request.limit,
       results_seconds: this.environment.JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,
     };
-    const job = await this.store.create(columns, payer, { onQuota: request.onQuota });
+    const job = await this.store.create(columns, payer, actor, { onQuota: request.onQuota });
     this.worker.wake();
     return job;
   }
@@ -90,14 +91,11 @@ export class JobsService {
   /**
    * Cancels a job; one that is canceled stays so. What its running slice has fetched is charged and stored.
    *
-   * @param by the organization that the job belongs to, or the operator, for a job of any organization
+   * @param organizationId null for a job of any organization
    * @throws JobNotFoundError | JobFinishedError
    */
-  async cancel(by: string | Actor, id: string): Promise<ChangedJob> {
-    const [organizationId, operator] = typeof by === 'string' ? [by, undefined] : [null, by];
-    const { kind = null, requestId = null, callId = null, address = null, person = null } = operator ?? {};
-    const values = [kind, requestId, callId, address, person];
-    const row = await this.store.change<Changed>(CANCEL, [organizationId, id, ...values]);
+  async cancel(organizationId: string | null, id: string, actor?: Actor): Promise<ChangedJob> {
+    const row = await this.store.change<Changed>(CANCEL, [organizationId, id, actor ?? null]);
     const canceled = logChange('cancel', row);
     const { state } = canceled.job;
     if (state !== 'canceled') throw new JobFinishedError('cancel', state);
@@ -105,13 +103,14 @@ export class JobsService {
   }
 
   /**
-   * Lets a paused, canceled or failed job go on where it ended; an unfinished one does not change.
+   * Lets a paused, canceled or failed job go on where it ended; an unfinished one does not change. The key of the actor pays for
+   * what is fetched from then on.
    *
    * @throws JobNotFoundError | JobFinishedError when it is completed | ResultsExpiredError | TooManyJobsError |
    * StoredResultsLimitError
    */
-  async resume(organizationId: string, id: string): Promise<JobDto> {
-    const values = [this.environment.JOBS_PER_ORGANIZATION, this.store.resultsBytesMax];
+  async resume(organizationId: string, id: string, actor?: Actor): Promise<JobDto> {
+    const values = [this.environment.JOBS_PER_ORGANIZATION, this.store.resultsBytesMax, actor ?? null];
     const row = await this.store.change<ResumedRow>(RESUME, [organizationId, id, ...values]);
     const { job } = logChange('resume', row);
     if (row.outcome === 'finished') throw new JobFinishedError('resume', job.state);
@@ -122,8 +121,8 @@ export class JobsService {
   }
 
   /** Deletes a job with its results, without an event. What its running slice fetches is charged. @throws JobNotFoundError */
-  delete(organizationId: string, id: string): Promise<void> {
-    return this.store.delete(organizationId, id);
+  delete(organizationId: string, id: string, actor?: Actor): Promise<void> {
+    return this.store.delete(organizationId, id, actor);
   }
 
   /** The entries of a job in the order in which they became final. @throws JobNotFoundError | ResultsExpiredError */

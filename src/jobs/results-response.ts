@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { Environment } from '../config/environment.js';
 import { HeldTexts, ResponseMemory } from '../transcripts/response-memory.js';
 import type { Chunk } from '../transcripts/formats/json.js';
 import { writeResponse } from '../transcripts/response/response-writer.js';
@@ -50,7 +49,6 @@ const FORMATS = {
 } as const satisfies Record<string, Format>;
 
 interface Target {
-  disconnect: () => void;
   organizationId: string;
   variant: JobVariant;
   format: Format;
@@ -59,10 +57,7 @@ interface Target {
 /** Sends the stored results of a job or a subscription, read in small parts and no faster than the reader takes them. */
 @Injectable()
 export class ResultsResponse {
-  constructor(
-    private readonly memory: ResponseMemory,
-    private readonly environment: Environment,
-  ) {}
+  constructor(private readonly memory: ResponseMemory) {}
 
   /**
    * Sends a page as JSON, or all entries as NDJSON when the request accepts it. After the first byte an error destroys
@@ -81,8 +76,7 @@ export class ResultsResponse {
   ): Promise<void> {
     const type = acceptedType(request, ['application/json', NDJSON]);
     const count = type === NDJSON ? (limit ?? Infinity) : Math.min(limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX);
-    const disconnect = (): void => void response.destroy();
-    const target = { disconnect, organizationId, variant, format: FORMATS[type] };
+    const target = { organizationId, variant, format: FORMATS[type] };
     const chunks = await this.begin(target, read, count, after);
     response.vary('Accept-Encoding');
     response.vary('Accept');
@@ -93,7 +87,6 @@ export class ResultsResponse {
   /**
    * The lines of NDJSON, with all entries by default, for a reader of another transport.
    *
-   * @param disconnect ends a response that its reader does not take
    * @throws as `send`
    */
   lines(
@@ -101,9 +94,8 @@ export class ResultsResponse {
     read: ReadResults,
     organizationId: string,
     { limit = Infinity, after }: ResultsQueryDto,
-    disconnect: () => void,
   ): Promise<AsyncGenerator<Chunk>> {
-    return this.begin({ disconnect, organizationId, variant, format: FORMATS[NDJSON] }, read, limit, after);
+    return this.begin({ organizationId, variant, format: FORMATS[NDJSON] }, read, limit, after);
   }
 
   /** Reads the first part, before which the response can be refused. */
@@ -118,12 +110,9 @@ export class ResultsResponse {
     return this.chunks(target, count, await readPart({ limit: count, after }), readPart);
   }
 
-  /**
-   * Reads on from the first part. The texts of a part count as held until the next one is read. A reader that has not taken
-   * them within twice the deadline of a call is disconnected.
-   */
+  /** Reads on from the first part. The texts of a part count as held until the next one is read. */
   private async *chunks(
-    { disconnect, organizationId, variant, format }: Target,
+    { organizationId, variant, format }: Target,
     count: number,
     first: ResultsPart<Owner>,
     read: ReadResults,
@@ -133,7 +122,6 @@ export class ResultsResponse {
     let part = first;
     for (let missing = count; ;) {
       const held = new HeldTexts(this.memory, organizationId);
-      const timer = setTimeout(disconnect, 2 * this.environment.REQUEST_DEADLINE_SECONDS * 1000);
       try {
         for (const { text } of part.entries) held.add(text.deflated);
         for (const entry of part.entries) {
@@ -141,7 +129,6 @@ export class ResultsResponse {
           separator = format.separator;
         }
       } finally {
-        clearTimeout(timer);
         held.close();
       }
       missing -= part.entries.length;

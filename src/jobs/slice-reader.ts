@@ -93,14 +93,15 @@ export class SliceReader {
   }
 
   private async listedPage(job: JobDto, continuation: string | undefined, call: Call): Promise<ListedPage> {
-    const { channel: reference, playlist, kinds } = job.request;
+    const { channel: reference, playlist } = job.request;
     if (playlist !== null) {
-      const page = await this.platform.listPlaylistPage(playlistId(playlist, 'playlist'), continuation, call);
-      return { ...page, channel: null };
+      const page = await this.platform.playlist(playlistId(playlist, 'playlist'), continuation, call);
+      return { ...page, channel: null, listEnd: listEndOf(page) };
     }
     const channel = job.channel ?? (await this.channels.find(reference ?? '', call));
-    const page = await this.platform.listUploadsPage(channel.id, continuation, call, kinds);
-    return { ...page, channel, playlist: null };
+    const read = await this.platform.uploads(channel.id, continuation, call);
+    const page = continuation === undefined ? await this.platform.describe(channel.id, read, call) : read;
+    return { ...page, channel, playlist: null, listEnd: listEndOf(page) };
   }
 
   /** Plans, reserves and fetches the next videos. Resolves to why none is read. */
@@ -194,11 +195,16 @@ function headerOf({ channel, playlist }: JobDto): Pick<VideoList, 'header' | 're
   return { header: { type: 'videos' }, resource: 'videos' };
 }
 
+/** See `ListedPage.listEnd`. Of a last page without videos it is the number of the page. */
+function listEndOf({ uploads, incomplete, hidden, pages }: UploadsListPage): string | null {
+  return incomplete && hidden !== null ? (uploads.at(-1)?.videoId ?? String(pages)) : null;
+}
+
 /** The uploads of a page that are of the kinds and newer than `since`, each once; the list ends there. */
 export function requestedPart(
-  { uploads, next, incomplete }: Omit<UploadsListPage, 'pages'>,
+  { uploads, next, incomplete }: Pick<UploadsListPage, 'uploads' | 'next' | 'incomplete'>,
   { since, kinds }: Pick<JobDto['request'], 'since' | 'kinds'>,
-): Omit<UploadsListPage, 'pages'> {
+): Pick<UploadsListPage, 'uploads' | 'next' | 'incomplete'> {
   const end = uploads.findIndex(({ videoId }) => videoId === since);
   const newer = end === -1 ? uploads : uploads.slice(0, end);
   const wanted = newer.filter((upload) => isOfKinds(upload, kinds));

@@ -18,7 +18,7 @@ import { CheckReader } from './check-reader.js';
 import type { ChangedJob } from './job-row.js';
 import { SliceReader, type ReadSlice } from './slice-reader.js';
 import { SliceRepository } from './slice.repository.js';
-import { SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';
+import { BUSY_SECONDS, SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';
 
 /**
  * `committed` slices are stored. One that `lost` its claim, or that `expired` with its reservation, is not stored and not
@@ -104,6 +104,8 @@ export class SliceRunner {
       if (error instanceof ChannelNotFoundError) return { type: 'channel_not_found' };
       if (error instanceof PlaylistNotFoundError) return { type: 'playlist_not_found' };
       if (error instanceof UpstreamError && error.code === 'upstream_blocked') return { type: 'blocked' };
+      if (error instanceof UpstreamError && error.code === 'upstream_busy')
+        return { type: 'busy', retryAfterSeconds: error.retryAfterSeconds ?? BUSY_SECONDS };
       throw error;
     } finally {
       call.finish();

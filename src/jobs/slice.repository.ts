@@ -120,7 +120,7 @@ export class SliceRepository {
    */
   async commitPage(
     { job, claim, setbacks }: ClaimedSlice,
-    { channel, playlist, uploads, next, incomplete }: ListedPage,
+    { channel, playlist, uploads, next, incomplete, hidden, listEnd }: ListedPage,
   ): Promise<ChangedJob | undefined> {
     const page = {
       channel_id: channel?.id,
@@ -129,6 +129,7 @@ export class SliceRepository {
       uploads: uploads.map((upload) => ({ video_id: upload.videoId, upload: JSON.stringify(upload) })),
       continuation: next,
       list_retry_seconds: incomplete ? listRetrySeconds(setbacks) : null,
+      ...{ list_end: incomplete ? listEnd : null, hidden },
     };
     return this.storePage('job_commit_page', job.id, claim, page);
   }

@@ -135,6 +135,11 @@ describe('a job after a slice', () => {
     ['nothing was read', { type: 'nothing_due' }, { ...goesOn, ...paused, setbacks: 3 }],
     ['the process stopped', { type: 'stopped', restartList: false }, { ...goesOn, ...paused, setbacks: 3 }],
     [
+      'the pace held the list back',
+      { type: 'busy', retryAfterSeconds: 40 },
+      { ...goesOn, ...paused, delaySeconds: 40, setbacks: 3 },
+    ],
+    [
       'the slice failed',
       { type: 'failed', restartList: false },
       { ...goesOn, ...paused, delaySeconds: 240, setbacks: 4 },

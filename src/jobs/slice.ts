@@ -37,6 +37,8 @@ export interface ClaimedSlice extends ChangedJob {
 }
 
 export interface ListedPage extends Omit<UploadsListPage, 'pages'> {
+  /** Where a list ends that states more videos than it has: its last video. Null for any other page. */
+  listEnd: string | null;
   /** Whose uploads they are; null for a playlist. */
   channel: Channel | null;
   /** With the first page of one. */
@@ -89,6 +91,8 @@ export type SliceOutcome =
   | { type: 'channel_not_found' | 'playlist_not_found' }
   /** The list is read again from its first page when the platform rejects where it goes on. */
   | { type: 'stopped' | 'failed'; restartList: boolean }
+  /** A list was not asked for, because the pace could not serve it in time. */
+  | { type: 'busy'; retryAfterSeconds: number }
   /** Not even one video fits into the quota, or into what the key may use of it. */
   | { type: 'without_quota'; quota: Pick<QuotaCounts, 'limit' | 'used'> }
   /** @param durationSeconds the pace states at the start of the slice when it can serve what it holds back */
@@ -119,8 +123,8 @@ export function listRetrySeconds(setbacks: number): number {
   return RETRY_DELAYS_SECONDS[setbacks] ?? RETRY_DELAYS_SECONDS[2];
 }
 
-/** Of a video whose failure does not say when a retry can succeed. */
-const BUSY_SECONDS = 30;
+/** Of a video or list whose failure does not say when a retry can succeed. */
+export const BUSY_SECONDS = 30;
 /** Other calls hold the rest of the quota, for as long as they run. */
 const RESERVED_SECONDS = 5;
 
@@ -193,6 +197,8 @@ export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks
       return unserved;
     case 'stopped':
       return { ...unserved, setbacks, restartList: outcome.restartList };
+    case 'busy':
+      return { ...unserved, setbacks, delaySeconds: outcome.retryAfterSeconds };
     case 'failed':
       return { ...setback, restartList: outcome.restartList };
     case 'read': {

@@ -18,20 +18,14 @@ import { RequiresFeature } from '../auth/auth.decorators.js';
 import { invalidField } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/error-docs.js';
+import { ApiIdempotencyKey, idempotencyKey } from '../http/idempotency-key.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
+import { PageQueryDto } from '../http/validation.js';
 import { AllowsHead } from '../http/route.decorators.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
-import {
-  ApiIdempotencyKey,
-  ApiResults,
-  CONFLICTING_KEY,
-  locationOf,
-  OnJob,
-  OnJobs,
-  TOO_MUCH_STORED,
-} from './dto/api-jobs.js';
-import { idempotencyKey, JobsQueryDto, organizationOf, ResultsQueryDto } from './dto/jobs-request.dto.js';
+import { ApiResults, locationOf, OnJob, OnJobs, TOO_MUCH_STORED } from './dto/api-jobs.js';
+import { organizationOf, ResultsQueryDto } from './dto/jobs-request.dto.js';
 import {
   FEED_EXAMPLE,
   FEED_LINES_EXAMPLE,
@@ -88,13 +82,17 @@ export class SubscriptionsController {
   @ApiErrors(
     invalidField('checkMinutes', 'checkMinutes must be an integer from 15 to 1440.'),
     'channel_not_found',
-    CONFLICTING_KEY,
     { title: 'The organization has too many subscriptions', error: new TooManySubscriptionsError(100) },
     TOO_MUCH_STORED,
   )
   async createSubscription(@Body() body: CreateSubscriptionDto, @Req() request: Request): Promise<SubscriptionDto> {
     const context = requestContext(request);
-    const subscription = await this.subscriptions.create(body, payerOf(context), idempotencyKey(request));
+    const subscription = await this.subscriptions.create(
+      body,
+      payerOf(context),
+      idempotencyKey(request),
+      context.actor,
+    );
     context.log['subscriptionId'] = subscription.id;
     context.setHeader('Location', `/subscriptions/${subscription.id}`);
     return subscription;
@@ -111,7 +109,7 @@ export class SubscriptionsController {
   })
   @ApiResult(HttpStatus.OK, SubscriptionsPageDto, 'A page of subscriptions, newest first.', SUBSCRIPTIONS_PAGE_EXAMPLE)
   @ApiErrors(new UnknownCursorError(NEW_SUBSCRIPTION_EXAMPLE.id))
-  listSubscriptions(@Query() page: JobsQueryDto, @Req() request: Request): Promise<SubscriptionsPageDto> {
+  listSubscriptions(@Query() page: PageQueryDto, @Req() request: Request): Promise<SubscriptionsPageDto> {
     return this.subscriptions.list(requestContext(request).caller.organization.id, page);
   }
 
@@ -134,7 +132,8 @@ export class SubscriptionsController {
     description:
       'Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused is checked, ' +
       `${CHECK_REQUEST_SECONDS} seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. ` +
-      'On a plan without subscriptions it pauses again with the reason `plan_changed`.',
+      'On a plan without subscriptions it pauses again with the reason `plan_changed`. What is fetched after a change is charged to ' +
+      'the API key that makes it, and within its monthly limit.',
   })
   @ApiResult(HttpStatus.OK, SubscriptionDto, 'The changed subscription.', PAUSED_SUBSCRIPTION_EXAMPLE)
   @ApiErrors(NOTHING_TO_CHANGE)
@@ -144,7 +143,12 @@ export class SubscriptionsController {
     @Req() request: Request,
   ): Promise<SubscriptionDto> {
     if (body.checkMinutes === undefined && body.state === undefined) throw NOTHING_TO_CHANGE;
-    return this.subscriptions.change(organizationOf(request, 'subscription', id), id, body);
+    return this.subscriptions.change(
+      organizationOf(request, 'subscription', id),
+      id,
+      body,
+      requestContext(request).actor,
+    );
   }
 
   @Delete(':id')
@@ -157,7 +161,7 @@ export class SubscriptionsController {
   })
   @ApiNoContentResponse({ description: 'The subscription was deleted.' })
   deleteSubscription(@Param('id') id: string, @Req() request: Request): Promise<void> {
-    return this.subscriptions.delete(organizationOf(request, 'subscription', id), id);
+    return this.subscriptions.delete(organizationOf(request, 'subscription', id), id, requestContext(request).actor);
   }
 
   @Post(':id/check')

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
+import type { Actor } from '../domain/caller.js';
 import type { PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { SubscriptionDto, SubscriptionRequestDto, SubscriptionsPageDto } from './dto/subscription.dto.js';
@@ -32,7 +33,15 @@ export interface SubscriptionChange {
 /** A subscription with the seconds until a check can be requested again; null when this one is. */
 type CheckedRow = SubscriptionRow & { retry_after_seconds: number | null };
 
-const CHANGE = `SELECT ${CHANGED} FROM subscription_change($1, $2, $3, $4, $5) result`;
+/** What the audit trail has of a subscription that is changed, as its caller reads it. */
+const valuesOf = (job: string): string => `
+  jsonb_build_object('state', CASE ${job}.state WHEN 'running' THEN 'active' ELSE 'paused' END, 'reason', ${job}.reason,
+                     'checkMinutes', ${job}.check_seconds / ${SECONDS_PER_MINUTE})`;
+
+/** $6 who changes it: a key pays for what is fetched from then on. */
+const CHANGE = `
+  SELECT ${CHANGED}, audit_record($6, 'subscription.changed', $1, $2, ${valuesOf('(result.old_job)')}, ${valuesOf('(result.job)')})
+    FROM subscription_change($1, $2, $3, $4, $5, $6::json ->> 'keyId') result`;
 
 const CHECK = `SELECT result.retry_after_seconds, ${columnsOf('(result.job)')} FROM subscription_check($1, $2, $3) result`;
 
@@ -56,7 +65,12 @@ export class SubscriptionsService {
    * @throws TooManySubscriptionsError | StoredResultsLimitError | IdempotencyConflictError | InvalidApiKeyError when the
    * organization was deleted | ChannelNotFoundError when the text is no reference to a channel
    */
-  async create(wanted: WantedSubscription, payer: Payer, idempotencyKey?: string): Promise<SubscriptionDto> {
+  async create(
+    wanted: WantedSubscription,
+    payer: Payer,
+    idempotencyKey?: string,
+    actor?: Actor,
+  ): Promise<SubscriptionDto> {
     const request = subscriptionRequestSchema.parse(wanted);
     requireChannelReference(request.channel);
     const columns = {
@@ -65,7 +79,7 @@ export class SubscriptionsService {
       check_seconds: request.checkMinutes * SECONDS_PER_MINUTE,
       results_seconds: this.environment.SUBSCRIPTION_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,
     };
-    const subscription = await this.store.create(columns, payer);
+    const subscription = await this.store.create(columns, payer, actor);
     this.worker.wake();
     return subscription;
   }
@@ -81,15 +95,21 @@ export class SubscriptionsService {
     return this.store.get(organizationId, id);
   }
 
-  /** Changes the time between checks, pauses a subscription, or lets it go on from any pause. @throws SubscriptionNotFoundError */
+  /**
+   * Changes the time between checks, pauses a subscription, or lets it go on from any pause. The key of the actor pays for what is
+   * fetched from then on.
+   *
+   * @throws SubscriptionNotFoundError
+   */
   async change(
     organizationId: string,
     id: string,
     { checkMinutes, state }: SubscriptionChange,
+    actor?: Actor,
   ): Promise<SubscriptionDto> {
     const checkSeconds = checkMinutes === undefined ? null : checkMinutes * SECONDS_PER_MINUTE;
     const stored = state === 'active' ? 'running' : (state ?? null);
-    const values = [checkSeconds, stored, CHECK_REQUEST_SECONDS];
+    const values = [checkSeconds, stored, CHECK_REQUEST_SECONDS, actor ?? null];
     const row = await this.store.change<Changed<SubscriptionRow>>(CHANGE, [organizationId, id, ...values]);
     logStateChange('change', row);
     this.worker.wake();
@@ -110,8 +130,8 @@ export class SubscriptionsService {
   }
 
   /** Deletes a subscription with its results. What its running slice fetches is charged. @throws SubscriptionNotFoundError */
-  delete(organizationId: string, id: string): Promise<void> {
-    return this.store.delete(organizationId, id);
+  delete(organizationId: string, id: string, actor?: Actor): Promise<void> {
+    return this.store.delete(organizationId, id, actor);
   }
 
   /** The entries of a subscription in the order in which they became final. @throws SubscriptionNotFoundError | CursorExpiredError */

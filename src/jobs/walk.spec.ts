@@ -67,7 +67,13 @@ class Channel {
       .map((video, index) => this.upload(video, offset + index));
     const isLast = offset + PAGE_SIZE >= this.visible.length;
     const pages = offset / PAGE_SIZE + 1;
-    return { uploads, next: isLast ? null : String(offset + PAGE_SIZE), incomplete: isLast && incomplete, pages };
+    return {
+      uploads,
+      next: isLast ? null : String(offset + PAGE_SIZE),
+      incomplete: isLast && incomplete,
+      hidden: null,
+      pages,
+    };
   }
 
   private upload({ id, publishedAtMs, failure }: Video, place: number): Upload {
@@ -325,6 +331,7 @@ describe('a walk', () => {
     uploads: list,
     next: 'next',
     incomplete: false,
+    hidden: null,
     pages,
   });
   const seen = (...ids: string[]) => new Map(ids.map((id, index) => [id, { position: index + 1, seen: true }]));

@@ -15,13 +15,13 @@ import { z } from 'zod';
 import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
 import type { ErrorCode } from '../domain/error-codes.js';
-import { FeatureNotInPlanError } from '../domain/errors.js';
-import { planIncludes, requiredPlan } from '../domain/plan.js';
+import { requirePermission } from '../auth/permission.guard.js';
 import { asDomainError, causeText, logError } from '../http/error-report.js';
 import { requestContext, type RequestContext } from '../http/request-context.js';
 import { type Redactor, redactorFor } from '../observability/logging/redaction.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
+import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 import { createCounter } from '../observability/metrics-registry.js';
 import { getJob, startArchiveJob } from './tools/job-tools.js';
 import { getUsage, listChannelUploads } from './tools/list-tools.js';
@@ -29,6 +29,7 @@ import { searchChannelTranscripts } from './tools/search-tool.js';
 import { followChannel, getNewTranscripts } from './tools/subscription-tools.js';
 import { type Tool, ToolServices } from './tools/tool.js';
 import { getChannelTranscripts, getVideoTranscript } from './tools/transcript-tools.js';
+import { visibleText } from './visible-text.js';
 
 const TOOLS: readonly Tool[] = [
   listChannelUploads,
@@ -65,18 +66,20 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   subscription_not_found: 'get_new_transcripts without an ID lists the subscriptions.',
 };
 
+const callSchema = z.object({ method: z.literal('tools/call') });
+
 /** Computed once, because converting the schemas takes milliseconds. */
 const LISTED: ListToolsResult = {
   tools: TOOLS.map(({ name, title, description, feature, effect, input, output }) => ({
     name,
     title,
     description,
-    inputSchema: objectSchema(z.toJSONSchema(input, { io: 'input' })),
-    outputSchema: objectSchema(z.toJSONSchema(output, { io: 'output' })),
+    inputSchema: inputSchema(input),
+    outputSchema: { type: 'object', description: outlineOf(output) },
     annotations: {
-      readOnlyHint: effect === undefined,
+      readOnlyHint: effect === 'reads',
       destructiveHint: false,
-      idempotentHint: effect === undefined,
+      idempotentHint: effect === 'reads',
       openWorldHint: feature !== undefined,
     },
   })),
@@ -92,6 +95,7 @@ export class McpTools {
   constructor(
     private readonly services: ToolServices,
     private readonly inFlight: CallsInFlight,
+    private readonly rateLimit: RateLimitGuard,
     registry: Registry,
     environment: Environment,
   ) {
@@ -110,10 +114,13 @@ export class McpTools {
    */
   async serve(request: Request, response: Response, message: unknown): Promise<void> {
     const context = requestContext(request);
+    // Before the response begins, whose headers say what remains. A caller that sends other messages costs no more than with refusals.
+    const isToolCall = callSchema.safeParse(message).success;
+    const refusal = isToolCall ? await this.rateLimit.refusalOf(context) : undefined;
     const createServer = (): Server => {
       const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
       server.setRequestHandler('tools/list', () => LISTED);
-      server.setRequestHandler('tools/call', ({ params }) => this.callTool(params, context));
+      server.setRequestHandler('tools/call', ({ params }) => this.callTool(params, context, refusal));
       return server;
     };
     const handler = createMcpHandler(createServer, {
@@ -134,36 +141,64 @@ export class McpTools {
   }
 
   /** Calls a tool behind the guards of the other operations. Its errors are results. */
-  private async callTool(params: CallToolRequest['params'], context: RequestContext): Promise<CallToolResult> {
+  private async callTool(
+    params: CallToolRequest['params'],
+    context: RequestContext,
+    refusal: Error | undefined,
+  ): Promise<CallToolResult> {
     const tool = TOOLS.find(({ name }) => name === params.name);
     if (!tool) throw UNKNOWN_TOOL;
-    const { name, feature, limitsConcurrency } = tool;
+    const { name, feature, effect, limitsConcurrency } = tool;
     const count = (outcome: string): void =>
       this.calls.inc({ tool: name, outcome: context.responseEnd.aborted ? 'canceled' : outcome });
     context.log['tool'] = name;
     try {
-      const { text, structured } = await inSpan('mcp.tool', { 'mcp.tool': name }, async () => {
-        const { organization, keyId } = context.caller;
-        if (feature !== undefined && !planIncludes(organization.plan, feature))
-          throw new FeatureNotInPlanError(feature, organization.plan, requiredPlan(feature));
-        if (limitsConcurrency) this.inFlight.acquire(keyId, context.ended());
+      const {
+        text,
+        structured,
+        calls = 1,
+      } = await inSpan('mcp.tool', { 'mcp.tool': name }, async () => {
+        requirePermission(context, effect === 'reads' ? 'read' : 'write', feature);
+        if (refusal) throw refusal;
+        if (limitsConcurrency) this.inFlight.acquire(context.caller, context.ended());
         return tool.run(params.arguments ?? {}, context, this.services);
       });
       count('ok');
-      return { content: [{ type: 'text', text }], structuredContent: tool.output.parse(structured) };
+      await this.rateLimit.addCalls(context, calls - 1);
+      const fields = visibleText(JSON.stringify(tool.output.parse(structured)));
+      return {
+        content: [{ type: 'text', text: visibleText(text) }],
+        structuredContent: JSON.parse(fields) as Record<string, unknown>,
+      };
     } catch (error) {
       const reported = asDomainError(error, context.requestId);
       const { code, message, retryAfterSeconds } = reported;
       logError(context, reported);
       count(code);
-      const retry = retryAfterSeconds === undefined ? [] : [`Retry after ${retryAfterSeconds} s.`];
+      const isSaid = retryAfterSeconds === undefined || message.includes('Retry after');
+      const retry = isSaid ? [] : [`Retry after ${retryAfterSeconds} s.`];
       const sentences = [message, REMEDIES[code] ?? [], retry].flat().join(' ');
       const text = this.redact(`${code}: ${sentences} (request ${context.requestId})`);
-      return { content: [{ type: 'text', text }], isError: true };
+      return { content: [{ type: 'text', text: visibleText(text) }], isError: true };
     }
   }
 }
 
-function objectSchema(schema: object): { type: 'object' } & Record<string, unknown> {
-  return { ...schema, type: 'object' };
+/** Clients give the list to the model with each conversation: without the dialect, and the bounds of any integer. */
+function inputSchema(input: z.ZodObject): { type: 'object' } & Record<string, unknown> {
+  const schema = JSON.stringify(z.toJSONSchema(input, { io: 'input' }), (name, value: unknown) =>
+    name === '$schema' || value === Number.MAX_SAFE_INTEGER || value === Number.MIN_SAFE_INTEGER ? undefined : value,
+  );
+  return { ...(JSON.parse(schema) as object), type: 'object' };
+}
+
+/** The fields of a result. Their types would be half of the list, and a model reads the result itself. */
+function outlineOf(output: z.ZodObject): string {
+  const fields = Object.entries(output.shape).map(([name, field]) => {
+    const value: unknown = field instanceof z.ZodOptional ? field.unwrap() : field;
+    if (value instanceof z.ZodArray && value.element instanceof z.ZodObject)
+      return `${name}: [${outlineOf(value.element)}]`;
+    return value instanceof z.ZodObject ? `${name}: ${outlineOf(value)}` : name;
+  });
+  return `{${fields.join(', ')}}`;
 }

@@ -6,7 +6,7 @@ import { Environment } from '../config/environment.js';
 import { RefusedRequestError } from '../domain/errors.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { contentOf } from '../http/response-docs.js';
-import { AnyQuery, BodyBytesMax } from '../http/route.decorators.js';
+import { AnyQuery, BodyBytesMax, Reads } from '../http/route.decorators.js';
 import { McpTools } from './mcp-tools.js';
 
 /** Messages have cursors and the client's description of itself. */
@@ -24,7 +24,8 @@ const JSON_OBJECT = { 'application/json': { schema: { type: 'object' as const } 
 /** The Model Context Protocol over stateless Streamable HTTP. */
 @ApiTags('mcp')
 @Controller('mcp')
-@RequiresApiKey()
+@RequiresApiKey({ limitsRate: false })
+@Reads()
 @BodyBytesMax(MESSAGE_BYTES_MAX)
 @AnyQuery()
 export class McpController {
@@ -39,9 +40,8 @@ export class McpController {
     summary: 'Model Context Protocol (MCP)',
     description:
       'The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per ' +
-      'request, in any released revision of the protocol. docs/mcp.md lists the tools, and describes how to ' +
-      'add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results ' +
-      'with `isError` whose text begins with the error code. A JSON object that is no message of JSON-RPC gets 400 with an error ' +
+      'request, in any released revision of the protocol; `tools/list` describes the tools. The plan, the quota, the rate limit and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results ' +
+      'with `isError` whose text begins with the error code. Other messages do not count for the rate limit. A JSON object that is no message of JSON-RPC gets 400 with an error ' +
       'of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this ' +
       'documentation: its "Try it out" gets 403 otherwise.',
   })

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { jsonOf } from '../transcripts/cache/transcript-text.js';
 import { normalized, searchTranscript, type Match } from './transcript-search.js';
 
@@ -36,6 +36,15 @@ describe('a search in a transcript', () => {
     const found = await search({ en: ['tide', 'tide', 'tide', 'tide', 'tide'] }, 'tide');
     expect(found.map(({ start }) => start)).toEqual([0, 2, 4]);
     expect(found.map(({ excerpt }) => excerpt)).toEqual(['tide tide', 'tide tide', 'tide']);
+  });
+
+  it('looks no further for what an excerpt shows already', async () => {
+    const lines = Array<string>(300).fill('e'.repeat(100));
+    const looks = jest.spyOn(String.prototype, 'indexOf');
+    const found = await search({ en: lines }, 'e');
+    const count = looks.mock.calls.filter(([phrase]) => phrase === 'e').length;
+    looks.mockRestore();
+    expect([found.length, count]).toEqual([150, 150]);
   });
 
   it('covers all languages', async () => {

@@ -49,18 +49,19 @@ function* matchesIn(segments: readonly Segment[], phrase: string): Generator<Mat
   }
   /** The segment of the last match, and the one from which an excerpt repeats nothing. */
   let [index, shownTo] = [0, 0];
-  for (let at = whole.indexOf(phrase); at !== -1; at = whole.indexOf(phrase, at + phrase.length)) {
+  for (let from = 0; ;) {
+    const at = whole.indexOf(phrase, from);
+    if (at === -1) return;
     while ((lines[index + 1]?.offset ?? Infinity) <= at) index++;
-    if (index < shownTo) {
-      yield '';
-      continue;
-    }
     const excerpt = lines
       .slice(Math.max(shownTo, index - 1), index + 2)
       .map(({ line }) => excerptOf(line))
       .reduce((before, line) => `${before}${spaceBetween(before, line)}${line}`);
     yield { start: lines[index]?.start ?? 0, excerpt };
     shownTo = index + 2;
+    const following = lines[shownTo];
+    if (!following) return;
+    from = Math.max(at + phrase.length, following.offset);
   }
 }
 

@@ -17,6 +17,7 @@ import { OnJobs } from '../jobs/dto/api-jobs.js';
 import { ResultsQueryDto } from '../jobs/dto/jobs-request.dto.js';
 import { ResultsResponse, type ReadResults } from '../jobs/results-response.js';
 import { SubscriptionsService } from '../jobs/subscriptions.service.js';
+import { Reads } from '../http/route.decorators.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
 import { inflate } from '../transcripts/cache/transcript-text.js';
@@ -45,6 +46,7 @@ export class MessagesController {
     private readonly results: ResultsResponse,
   ) {}
 
+  @Reads()
   @OnMessage('channels.transcripts', 'channel_transcripts')
   async channel(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
@@ -52,6 +54,7 @@ export class MessagesController {
     return this.stream(context, { source: this.uploads.source(id, query), ...query });
   }
 
+  @Reads()
   @OnMessage('channels.uploads', 'channel_uploads')
   @OwnRateLimit(UPLOADS_RATE_LIMIT)
   async channelUploads(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
@@ -62,6 +65,7 @@ export class MessagesController {
     return from(eventsFor(context, [[JSON.stringify(toUploadsDto(listed))]]));
   }
 
+  @Reads()
   @OnMessage('playlists.transcripts', 'bulk_transcripts')
   async playlist(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
@@ -69,6 +73,7 @@ export class MessagesController {
     return this.stream(context, { source: this.playlists.source(id, query), ...query });
   }
 
+  @Reads()
   @OnMessage('videos.transcripts', 'bulk_transcripts')
   async videos(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
@@ -76,6 +81,7 @@ export class MessagesController {
     return this.stream(context, { source: givenVideos(parseVideoList(videos)), ...texts });
   }
 
+  @Reads()
   @OnMessage('videos.transcript', 'video_transcripts')
   async video(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
@@ -88,6 +94,7 @@ export class MessagesController {
     return from(eventsFor(context, [entryJson('', entry, '')]));
   }
 
+  @Reads()
   @MessagePattern('subscriptions.results')
   @OnJobs('subscription', { limitsConcurrency: true })
   async subscriptionResults(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
@@ -95,8 +102,7 @@ export class MessagesController {
     const { id, query } = await readIdMessage(message, ResultsQueryDto, 'the ID of a subscription');
     const organizationId = context.caller.organization.id;
     const read: ReadResults = (page) => this.subscriptions.results(organizationId, id, page);
-    const disconnect = (): void => context.disconnect();
-    const lines = await this.results.lines('subscription', read, organizationId, query, disconnect);
+    const lines = await this.results.lines('subscription', read, organizationId, query);
     context.log['subscriptionId'] = id;
     return from(eventsFor(context, lines));
   }

@@ -17,7 +17,7 @@ import { MessageContext, type ReplyChannel } from './message-context.js';
 /** The codes of refusals that cost a caller nothing, so that it can cause any number of them. */
 const REFUSALS = [
   ...['unauthorized', 'invalid_api_key', 'invalid_token', 'organization_not_linked', 'client_blocked'],
-  ...['feature_not_in_plan', 'rate_limited', 'service_unavailable'],
+  ...['feature_not_in_plan', 'scope_missing', 'rate_limited', 'service_unavailable'],
 ];
 const RETRY_AFTER_SECONDS = 2;
 

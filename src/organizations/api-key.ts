@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
+import { SCOPES, type Scope } from '../domain/caller.js';
 import { KEY_PREFIX } from '../domain/api-key-text.js';
 import { base62, bytesToBase62 } from '../domain/base62.js';
 import { dateTime, dateTimeOrNull, textOrNull } from '../http/response-docs.js';
@@ -54,6 +55,15 @@ export class ApiKey {
   })
   @Column({ type: 'integer', name: 'monthly_limit', nullable: true })
   monthlyLimit: number | null;
+
+  @ApiProperty({
+    enum: SCOPES,
+    isArray: true,
+    description:
+      'What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`.',
+  })
+  @Column({ type: 'text', array: true })
+  scopes: Scope[];
 
   @ApiProperty(dateTime('When the key was issued.'))
   @Column({ type: 'timestamptz', name: 'created_at' })

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource, type EntityManager, Raw } from 'typeorm';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { displayPrefix } from '../domain/api-key-text.js';
-import type { Actor, Caller } from '../domain/caller.js';
+import { SCOPES, type Actor, type Caller, type Scope } from '../domain/caller.js';
+import type { KeyRefusal } from '../domain/errors.js';
 import {
   ApiKey,
   generateKey,
@@ -33,6 +34,8 @@ interface NewKey {
   expiresInDays?: number | undefined;
   /** Transcripts per month that the key may use of the organization's quota; all of it when null. */
   monthlyLimit?: number | null | undefined;
+  /** All of them when undefined. */
+  scopes?: readonly Scope[] | undefined;
 }
 
 const NAME_DEFAULT = 'default';
@@ -51,42 +54,50 @@ export class ApiKeysService {
    * Identifies the caller by an API key. The database is queried on every call, so that a revoked key is refused at once;
    * a malformed key is refused without a query.
    *
-   * @returns undefined when the key is malformed, unknown, revoked or expired
+   * @returns why the key is not accepted, otherwise
    */
-  async authenticate(key: string): Promise<Caller | undefined> {
-    if (!isWellFormedKey(key)) return undefined;
-    const [found] = await queryWithDeadline<FoundCaller[]>(this.database, AUTHENTICATE, [hashKey(key)]);
-    return found && acceptCaller(this.database, found);
+  async authenticate(key: string): Promise<Caller | KeyRefusal> {
+    if (!isWellFormedKey(key)) return 'malformed';
+    const [found] = await queryWithDeadline<FoundKey[]>(this.database, AUTHENTICATE, [hashKey(key)]);
+    if (!found) return 'unknown';
+    return found.refusal ?? acceptCaller(this.database, found, 'key');
   }
 
   /** @throws InvalidRequestError for an invalid name, UnknownOrganizationError */
   async issue(
-    { organizationId, name = NAME_DEFAULT, expiresInDays, monthlyLimit = null }: NewKey,
+    { organizationId, name = NAME_DEFAULT, expiresInDays, monthlyLimit = null, scopes: wanted = SCOPES }: NewKey,
     actor?: Actor,
   ): Promise<IssuedKey> {
     const lifetimeSeconds = expiresInDays === undefined ? null : expiresInDays * SECONDS_PER_DAY;
     const keyName = parseDisplayName(name);
+    const scopes = SCOPES.filter((scope) => wanted.includes(scope));
     return this.database.transaction(async (manager) => {
       const issued = await insertKey(manager, organizationId, {
         name: keyName,
         lifetime_seconds: lifetimeSeconds,
         monthly_limit: monthlyLimit,
         quota_key_id: null,
+        scopes,
       });
       const { id: target, expiresAt } = issued;
-      const after = { name: keyName, expiresAt, monthlyLimit };
+      const after = { name: keyName, expiresAt, monthlyLimit, scopes };
       await recordChange(manager, actor, { action: 'key.issued', organizationId, target, before: null, after });
       return issued;
     });
   }
 
-  /** Lists the keys and token clients of an organization, including revoked and expired ones, oldest first. @throws UnknownCursorError */
+  /**
+   * Lists the keys and token clients of an organization, including revoked and expired ones, oldest first; clients that were not
+   * used for 90 days only if they are blocked.
+   *
+   * @throws UnknownCursorError
+   */
   async list(organizationId: string, page: PageRequest): Promise<Page<ApiKey>> {
-    return readPage(this.database.getRepository(ApiKey), { organizationId }, page);
+    return readPage(this.database.getRepository(ApiKey), { organizationId, kind: Raw(isListed) }, page);
   }
 
   /**
-   * Issues a key that replaces another, with the same name and lifetime. The old key stays valid for `graceHours`; 0
+   * Issues a key that replaces another, with the same name, lifetime and scopes. The old key stays valid for `graceHours`; 0
    * revokes it immediately. A monthly limit stays one limit: both keys count against it.
    *
    * @throws UnknownKeyError, TokenClientError, InactiveKeyError for a revoked, expired or already replaced key
@@ -151,12 +162,20 @@ export class ApiKeysService {
   }
 }
 
+interface FoundKey extends FoundCaller {
+  refusal: KeyRefusal | null;
+}
+
+const isListed = (kind: string): string => `
+  (${kind} = 'key' OR item.revokedAt IS NOT NULL OR coalesce(item.lastUsedAt, item.createdAt) > clock_now() - interval '90 days')`;
+
 export const AUTHENTICATE = `
-  SELECT key.id AS key_id, organization.id, organization.name, organization.plan,
+  SELECT key.id AS key_id, key.scopes, organization.id, organization.name, organization.plan,
+         CASE WHEN key.revoked_at IS NOT NULL OR organization.deleted_at IS NOT NULL THEN 'revoked'
+              WHEN key.expires_at <= clock_now() THEN 'expired' END AS refusal,
          key.last_used_at IS NULL OR key.last_used_at < clock_now() - interval '1 minute' AS stale
     FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id
-    WHERE key.hash = $1 AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > clock_now())
-      AND organization.deleted_at IS NULL`;
+    WHERE key.hash = $1`;
 
 interface ActiveKey {
   name: string;
@@ -164,10 +183,12 @@ interface ActiveKey {
   monthly_limit: number | null;
   /** Which key's count the limit applies to; null for its own, and without a limit. */
   quota_key_id: string | null;
+  scopes: readonly Scope[];
 }
 
 const LOCK_ACTIVE = `
-  SELECT name, extract(epoch FROM expires_at - created_at)::double precision AS lifetime_seconds, monthly_limit, quota_key_id
+  SELECT name, extract(epoch FROM expires_at - created_at)::double precision AS lifetime_seconds, monthly_limit, quota_key_id,
+         scopes
     FROM api_keys
     WHERE id = $1 AND revoked_at IS NULL AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > clock_now())
     FOR NO KEY UPDATE`;
@@ -195,8 +216,8 @@ const RETIRE = `
     WHERE id = $1`;
 
 const INSERT = `
-  INSERT INTO api_keys (id, organization_id, name, prefix, hash, created_at, expires_at, monthly_limit, quota_key_id)
-    SELECT $1, organization.id, $3, $4, $5, now, now + make_interval(secs => $6), $7, $8
+  INSERT INTO api_keys (id, organization_id, name, prefix, hash, created_at, expires_at, monthly_limit, quota_key_id, scopes)
+    SELECT $1, organization.id, $3, $4, $5, now, now + make_interval(secs => $6), $7, $8, $9
       FROM organizations organization, clock_now() AS now
       WHERE organization.id = $2 AND organization.deleted_at IS NULL FOR SHARE OF organization
     RETURNING id`;
@@ -204,12 +225,13 @@ const INSERT = `
 async function insertKey(
   manager: EntityManager,
   organizationId: string,
-  { name, lifetime_seconds: lifetimeSeconds, monthly_limit: limit, quota_key_id: quotaKeyId }: ActiveKey,
+  { name, lifetime_seconds: lifetimeSeconds, monthly_limit: limit, quota_key_id: quotaKeyId, scopes }: ActiveKey,
 ): Promise<IssuedKey> {
   const key = generateKey();
   const id = `key_${randomBytes(12).toString('hex')}`;
   const countedAs = limit === null ? null : (quotaKeyId ?? id);
-  const values = [id, organizationId, name, displayPrefix(key), hashKey(key), lifetimeSeconds, limit, countedAs];
+  const stored = [displayPrefix(key), hashKey(key), lifetimeSeconds, limit, countedAs, scopes];
+  const values = [id, organizationId, name, ...stored];
   const inserted = await manager.query<unknown[]>(INSERT, values);
   if (inserted.length === 0) throw new UnknownOrganizationError(organizationId);
   return { ...(await findKey(manager, id)), key };

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor, Person } from '../domain/caller.js';
-import { dateTime, objectOrNull, textOrNull } from '../http/response-docs.js';
+import { dateTime, objectOrNull, PageDto, textOrNull } from '../http/response-docs.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 
 export const AUDIT_ACTIONS = [
@@ -15,9 +15,22 @@ export const AUDIT_ACTIONS = [
   'key.rotated',
   'key.revoked',
   'key.unblocked',
+  'client.blocked',
+  'client.unblocked',
+  'job.created',
   'job.canceled',
+  'job.resumed',
+  'job.deleted',
+  'subscription.created',
+  'subscription.changed',
+  'subscription.deleted',
+  'webhook.created',
+  'webhook.rotated',
+  'webhook.deleted',
   'usage.pruned',
 ] as const;
+
+const ACTORS = ['admin', 'cli', 'key', 'client'] as const satisfies readonly Actor['kind'][];
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -38,16 +51,24 @@ export class AuditEntry {
   @ApiProperty(dateTime('When the change was made.'))
   at: Date;
 
-  @ApiProperty({ enum: ['admin', 'cli'], description: 'Who made it: `admin` over HTTP, `cli` by a command.' })
+  @ApiProperty({
+    enum: ACTORS,
+    description:
+      'Who made it: an operator over HTTP (`admin`) or by a command (`cli`), or a caller with an API `key` or as a `client` of the ' +
+      'identity provider.',
+  })
   actor: Actor['kind'];
+
+  @ApiProperty(textOrNull('The ID of the API key or client of a caller. Null for an operator.'))
+  keyId: string | null;
 
   @ApiProperty({ enum: AUDIT_ACTIONS, description: 'What was done.' })
   action: (typeof AUDIT_ACTIONS)[number];
 
-  @ApiProperty(textOrNull('The organization. Null for `usage.pruned`.'))
+  @ApiProperty(textOrNull('The organization. Null for `usage.pruned` and `client.…`.'))
   organizationId: string | null;
 
-  @ApiProperty(textOrNull('The ID of the organization, key or job that was changed. Null for `usage.pruned`.'))
+  @ApiProperty(textOrNull('The ID of what was changed. Null for `usage.pruned`.'))
   target: string | null;
 
   @ApiProperty(valuesOrNull('The changed values before. Null when there were none.'))
@@ -69,22 +90,42 @@ export class AuditEntry {
 
   @ApiProperty(
     objectOrNull(
-      'Who made it with a token of the identity provider. Null with the admin token, and for a command.',
+      'The operator who made it with a token of the identity provider. Null with the admin token, and for others.',
       PERSON_PROPERTIES,
     ),
   )
   person: Person | null;
 }
 
+@ApiSchema({ name: 'AuditPage' })
+export class AuditPageDto extends PageDto {
+  @ApiProperty({ type: [AuditEntry], description: 'The changes, newest first.' })
+  entries: AuditEntry[];
+}
+
+/** An example for the OpenAPI document. */
+export const AUDIT_ENTRY: AuditEntry = {
+  id: '4215',
+  at: new Date('2026-11-20T16:21:44Z'),
+  actor: 'key',
+  keyId: 'key_5b1f6a2c9d3e4f7081a2b3c4',
+  action: 'job.canceled',
+  organizationId: 'org_0a1b2c3d4e5f6a7b8c9d0e1f',
+  target: 'job_2vXk9QmB7sTfLwYzR4nCdE',
+  before: { state: 'running' },
+  after: { state: 'canceled' },
+  requestId: 'nightly-4711',
+  callId: '8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813',
+  address: '203.0.113.9',
+  person: null,
+};
+
 type Change = Pick<AuditEntry, 'action' | 'organizationId' | 'target' | 'before' | 'after'>;
 
-const INSERT = `
-  INSERT INTO audit_entries
-    (at, actor, action, organization_id, target, before, after, request_id, call_id, address, person)
-    VALUES (clock_now(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
+const RECORD = 'SELECT audit_record($1, $2, $3, $4, $5, $6)';
 
 const LIST = `
-  SELECT id, at, actor, action, organization_id AS "organizationId", target, before, after, request_id AS "requestId",
+  SELECT id, at, actor, key_id AS "keyId", action, organization_id AS "organizationId", target, before, after, request_id AS "requestId",
          call_id AS "callId", address, person
     FROM audit_entries
     WHERE ($1::text IS NULL OR organization_id = $1) AND ($2::bigint IS NULL OR id < $2)
@@ -100,14 +141,11 @@ const ENTRY_ID = /^[0-9]{1,18}$/;
  * @param actor undefined for a change by the service itself, which is not recorded
  */
 export async function recordChange(manager: EntityManager, actor: Actor | undefined, change: Change): Promise<void> {
-  if (!actor) return;
   const { action, organizationId, target, before, after } = change;
-  const { kind, requestId, callId, address, person } = actor;
-  const values = [kind, action, organizationId, target, before, after, requestId, callId, address, person];
-  await manager.query(INSERT, values);
+  await manager.query(RECORD, [actor ?? null, action, organizationId, target, before, after]);
 }
 
-/** Lists the changes that operators made. */
+/** Lists the changes that operators and callers made. */
 @Injectable()
 export class AuditTrail {
   constructor(private readonly database: DataSource) {}

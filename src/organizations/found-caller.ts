@@ -1,10 +1,11 @@
 import type { DataSource } from 'typeorm';
-import type { Caller } from '../domain/caller.js';
+import type { Caller, Scope } from '../domain/caller.js';
 import type { Plan } from '../domain/plan.js';
 
 /** The row of a key or token client with its organization. */
 export interface FoundCaller {
   key_id: string;
+  scopes: Scope[];
   id: string;
   name: string;
   plan: Plan;
@@ -20,8 +21,9 @@ const RECORD_USE = `
       FOR NO KEY UPDATE SKIP LOCKED)`;
 
 /** Accepts a caller whose row was found, and records the use. */
-export function acceptCaller(database: DataSource, { key_id: keyId, stale, id, name, plan }: FoundCaller): Caller {
+export function acceptCaller(database: DataSource, found: FoundCaller, kind: Caller['kind']): Caller {
+  const { key_id: keyId, scopes, stale, id, name, plan } = found;
   // Not waited for: a failure, such as of a read-only server, affects no call.
   if (stale) database.query(RECORD_USE, [keyId]).catch(() => undefined);
-  return { keyId, organization: { id, name, plan } };
+  return { keyId, kind, scopes, organization: { id, name, plan } };
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager, In, IsNull, Not, type Repository } from 'typeorm';
+import { DataSource, type EntityManager, In, IsNull, Not, Raw, type Repository } from 'typeorm';
 import { sqlStateOf } from '../database/database-errors.js';
 import { quoted, redactApiKeys } from '../domain/api-key-text.js';
 import type { Actor } from '../domain/caller.js';
@@ -74,9 +74,19 @@ export class OrganizationsService {
     return { ...(await this.get(id)), ...(others.length > 0 && { sameName: others.map((other) => other.id) }) };
   }
 
-  /** Lists organizations, oldest first. @throws UnknownCursorError */
-  async list(page: PageRequest): Promise<Page<Organization>> {
-    return readPage(this.organizations, LISTED, page);
+  /**
+   * Lists organizations, oldest first.
+   *
+   * @param name a part of their names, without case
+   * @throws UnknownCursorError, InvalidRequestError for a text that no name has
+   */
+  async list(page: PageRequest, name?: string): Promise<Page<Organization>> {
+    if (name === undefined) return readPage(this.organizations, LISTED, page);
+    const part = parseDisplayName(name);
+    // The locale of the embedded database knows the case of ASCII only.
+    const lower = (text: string): string => `lower(${text} COLLATE "und-x-icu")`;
+    const named = Raw((column) => `strpos(${lower(column)}, ${lower(':part')}) > 0`, { part });
+    return readPage(this.organizations, { ...LISTED, name: named }, page);
   }
 
   async isEmpty(): Promise<boolean> {

@@ -1,5 +1,5 @@
 import type { ChannelReference } from '../domain/channel-reference.js';
-import type { Channel, Playlist, Upload, VideoKind, VideoOutcome } from '../domain/transcript.js';
+import type { Channel, Playlist, Upload, VideoOutcome } from '../domain/transcript.js';
 
 /** The call that reads the platform, with its deadline. */
 export interface ReadingContext {
@@ -24,19 +24,7 @@ export interface ReadingContext {
 /** Who asks for a turn: calls go before background work, and those of a kind alternate. */
 export type Requester = Pick<ReadingContext, 'organizationId' | 'fairnessKey' | 'background'>;
 
-/** A channel's uploads, newest first; `complete` when the list has no more than these. */
-export interface UploadsList {
-  uploads: Upload[];
-  complete: boolean;
-}
-
-/** What a read of a channel's uploads states. */
-export interface KnownUploads extends UploadsList {
-  /** False when the kinds could not be read, so that the next read asks for them again. */
-  settled: boolean;
-}
-
-/** One page of all uploads of a channel, newest first; it can be empty before the end. */
+/** One page of a list, in its order, each video once; it can be empty before the end. */
 export interface UploadsListPage {
   uploads: Upload[];
   /** Continues after this page; null at the end. */
@@ -46,11 +34,19 @@ export interface UploadsListPage {
    * reads it again later.
    */
   incomplete: boolean;
+  /** At the end: how many videos the list states beyond those that it has. Null before, and when the end could not be read. */
+  hidden: number | null;
   /** How many pages the list has up to the end of this one. */
   pages: number;
 }
 
-/** One page of a playlist, in its order; a deleted or private video is listed with its `failure`. */
+/** The first page of a channel's uploads, newest first, with what other lists state about them. */
+export interface DescribedPage extends UploadsListPage {
+  /** False when the kinds could not be read, so that the next read asks for them again. */
+  settled: boolean;
+}
+
+/** One page of a playlist; a deleted or private video is listed with its `failure`. */
 export interface PlaylistPage extends UploadsListPage {
   /** With the first page; null with later ones. */
   playlist: Playlist | null;
@@ -68,14 +64,6 @@ export class ContinuationRejectedError extends Error {
 }
 
 /**
- * A playlist and its videos in the playlist's order, each once; `complete` when it has no more than these. A deleted or
- * private video is listed with its `failure`.
- */
-export interface PlaylistVideos extends UploadsList {
-  playlist: Playlist;
-}
-
-/**
  * The port to the platform that hosts the channels; it uses domain types only. The methods that list throw
  * `ChannelNotFoundError`, `PlaylistNotFoundError` or `UpstreamError`; when `context.signal` is aborted they reject with
  * its reason.
@@ -88,72 +76,39 @@ export abstract class VideoPlatform {
   abstract readChannel(channelId: string, context: ReadingContext): Promise<Channel>;
 
   /**
-   * Lists at least `count` of the newest uploads, or all when there are fewer. A list that ends before the number of videos
-   * that it states is taken as it is, because hidden videos are counted.
-   *
-   * @param known an earlier read: when there are no uploads since, this one costs a single request, and takes over the kinds
-   *   and dates
-   */
-  abstract listUploads(
-    channelId: string,
-    count: number,
-    context: ReadingContext,
-    known?: KnownUploads,
-  ): Promise<KnownUploads>;
-
-  /**
-   * Lists one page of all uploads, with what each entry of the list states about its upload. The first page is that of
-   * `newestUploads` as `describeUploads` completes it. Later pages have no dates: `publishedAt` is null. `kind` is null for a
-   * video of up to three minutes, which can be a Short, as far as the list of Shorts could not be read.
+   * Lists one page of all uploads of a channel, newest first, by one request and as the list alone states them: `publishedAt`
+   * is null, and so is the `kind` of a video of up to three minutes, which can be a Short. None for a channel without uploads.
+   * A page that cannot be read is an incomplete end without uploads.
    *
    * `readVideo` returns what the video itself states: title, duration, views, thumbnail, and with `PUBLISH_DATES=exact` the
    * date.
    *
    * Uploads that appear or are deleted between two pages shift the list: a video can be on two pages.
    *
-   * @param continuation `next` of the page before, of any process and version; undefined for the first page
-   * @param kinds that the caller wants, empty for all: on later pages the list of Shorts is read only for one of `video` and
-   *   `short`
+   * @param after `next` of the page before, of any process and version; undefined for the first page
    * @throws ContinuationRejectedError when the list has to be read from its first page again
    */
-  abstract listUploadsPage(
-    channelId: string,
-    continuation: string | undefined,
-    context: ReadingContext,
-    kinds?: readonly VideoKind[],
-  ): Promise<UploadsListPage>;
+  abstract uploads(channelId: string, after: string | undefined, context: ReadingContext): Promise<UploadsListPage>;
 
   /**
-   * Lists the first page of all uploads by one request, as the list alone states them; none for a channel without uploads.
-   * Throws `UpstreamError` when the page cannot be read, where `listUploadsPage` ends the list as incomplete.
-   */
-  abstract newestUploads(channelId: string, context: ReadingContext): Promise<UploadsListPage>;
-
-  /**
-   * Adds to a page of `newestUploads` what the list does not state: the exact dates of the newest 15 uploads, and the kinds
-   * `short` and `video` as far as the newest Shorts reach. What cannot be read stays unknown. A list that ended early is read
-   * once more, because the list of Shorts may continue it.
-   */
-  abstract describeUploads(channelId: string, page: UploadsListPage, context: ReadingContext): Promise<UploadsListPage>;
-
-  /**
-   * Lists one page of a playlist. Throws `PlaylistNotFoundError` as `listPlaylist` does, for the first page.
+   * Adds to the first page of `uploads` what the list does not state: the exact dates of the newest 15 uploads, and the kinds
+   * `short` and `video` as far as the newest Shorts reach. What cannot be read stays unknown. A list of Shorts only that ended
+   * early goes on in the list of Shorts.
    *
-   * @param continuation as for `listUploadsPage`
-   * @throws ContinuationRejectedError when the list has to be read from its first page again
+   * @param page as it was read, or while it is read: the requests are sent at the same time
+   * @throws what `page` rejects with
    */
-  abstract listPlaylistPage(
-    playlistId: string,
-    continuation: string | undefined,
+  abstract describe(
+    channelId: string,
+    page: UploadsListPage | Promise<UploadsListPage>,
     context: ReadingContext,
-  ): Promise<PlaylistPage>;
+  ): Promise<DescribedPage>;
 
   /**
-   * Lists at least `count` of a playlist's videos, or all when there are fewer; none for an empty playlist. Throws
-   * `PlaylistNotFoundError` for one that is private or does not exist, and without a request for an ID that is not of the
-   * kind `playlist` of `parsePlaylistReference`.
+   * Lists one page of a playlist, as `uploads` does. Throws `PlaylistNotFoundError` for one that is private or does not exist,
+   * and without a request for an ID that is not of the kind `playlist` of `parsePlaylistReference`.
    */
-  abstract listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos>;
+  abstract playlist(playlistId: string, after: string | undefined, context: ReadingContext): Promise<PlaylistPage>;
 
   /**
    * Reads one video's transcript: in the video's original language when `languages` is empty, else in each listed element

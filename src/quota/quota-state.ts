@@ -16,12 +16,12 @@ export interface QuotaStateRow extends QuotaRow {
   plan: Plan;
   period_start: Date;
   deleted_at: Date | null;
+  /** Null for a key without a limit. */
+  key: QuotaCounts | null;
 }
 
 export interface UsageRow extends QuotaStateRow {
   history: MonthUsed[];
-  /** Null for a key without a limit. */
-  key: QuotaCounts | null;
 }
 
 // One statement, so that all values are from one snapshot.
@@ -35,20 +35,7 @@ const stateWith = (more: string): string => `
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)), 0) AS used_count,
          coalesce((SELECT sum(required) FROM quota_open_reservations
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
-             AND leased_until > clock.now), 0)::integer AS reserved_count ${more}
-    FROM organizations organization, clock
-    WHERE organization.id = $1`;
-
-/** Rows are `QuotaStateRow`s, also of deleted organizations. Every call with nothing to fetch reads one. */
-export const QUOTA_STATE = stateWith('');
-
-/** Rows are `UsageRow`s, also of deleted organizations. The fourth value is the ID of a key of the organization, or null. */
-export const QUOTA_USAGE = stateWith(`, coalesce((
-           SELECT json_agg(json_build_object('period', to_char(period_start, 'YYYY-MM'), 'used', used)
-                           ORDER BY period_start DESC)
-             FROM quota_periods WHERE organization_id = organization.id AND used > 0
-               AND period_start > quota_period(clock.now) - interval '6 months'
-               AND period_start <= quota_period(clock.now)), '[]') AS history,
+             AND leased_until > clock.now), 0)::integer AS reserved_count,
          (SELECT json_build_object('limit', key.monthly_limit,
              'used', coalesce((SELECT used FROM quota_key_periods
                WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
@@ -56,4 +43,20 @@ export const QUOTA_USAGE = stateWith(`, coalesce((
              'reserved', coalesce((SELECT sum(required) FROM quota_open_reservations
                WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
                  AND leased_until > clock.now AND quota_key_id = key.quota_key_id), 0))
-            FROM api_keys key WHERE key.id = $4 AND key.monthly_limit IS NOT NULL) AS key`);
+            FROM api_keys key WHERE key.id = $4 AND key.monthly_limit IS NOT NULL) AS key ${more}
+    FROM organizations organization, clock
+    WHERE organization.id = $1`;
+
+/**
+ * Rows are `QuotaStateRow`s, also of deleted organizations. Every call with nothing to fetch reads one. The fourth value is the ID
+ * of a key of the organization, or null.
+ */
+export const QUOTA_STATE = stateWith('');
+
+/** The same for `UsageRow`s. */
+export const QUOTA_USAGE = stateWith(`, coalesce((
+           SELECT json_agg(json_build_object('period', to_char(period_start, 'YYYY-MM'), 'used', used)
+                           ORDER BY period_start DESC)
+             FROM quota_periods WHERE organization_id = organization.id AND used > 0
+               AND period_start > quota_period(clock.now) - interval '6 months'
+               AND period_start <= quota_period(clock.now)), '[]') AS history`);

@@ -85,8 +85,9 @@ export class QuotaService {
     const { organizationId, keyId, requestId, resource, required, leaseSeconds } = request;
     // Reading the state neither waits for the organization's lock nor leaves a row.
     if (required === 0) {
-      const row = await this.read<QuotaStateRow>(QUOTA_STATE, organizationId);
-      return { reservation: undefined, quota: quotaState(row?.deleted_at ? undefined : row) };
+      const row = await this.read<QuotaStateRow>(QUOTA_STATE, organizationId, keyId);
+      const quota = quotaState(row?.deleted_at ? undefined : row);
+      return { reservation: undefined, quota: { ...quota, ...(row?.key && { key: row.key }) } };
     }
     const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
     const reservation = { id: newReservationId(), organizationId, leaseEndsAtMs };
@@ -197,7 +198,7 @@ function newReservationId(): string {
 
 /** @throws InvalidApiKeyError without a row: the organization was deleted after its key was checked */
 function quotaState(row: QuotaRow | undefined): QuotaState {
-  if (!row) throw new InvalidApiKeyError();
+  if (!row) throw new InvalidApiKeyError('revoked');
   return { ...countsOf(row), resetAt: row.period_end, asOf: row.decided_at };
 }
 

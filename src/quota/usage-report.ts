@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { DataSource, type EntityManager } from 'typeorm';
 import { invalidField } from '../domain/errors.js';
 import { countField } from '../http/response-docs.js';
-import type { Usage } from './usage.dto.js';
+import { COMMANDS_ORGANIZATION_ID } from '../organizations/organization.entity.js';
 
 /** What the rows of a report stand for: a day (UTC), an API key, or the channel, playlist or video of the calls. */
 export const REPORT_GROUPS = ['day', 'key', 'resource'] as const;
@@ -14,18 +14,26 @@ export const REPORT_DAYS_MAX = 400;
 const REPORT_ROWS_MAX = 10_000;
 const MS_PER_DAY = 86_400_000;
 
-/** Which usage to report. Dates are days in UTC, `2026-10-01`; absent ones are those of the current month. */
-export interface ReportRequest {
+/** Days in UTC, `2026-10-01`; absent ones are those of the current month. */
+export interface ReportRange {
   from?: string | undefined;
   /** The day after the last one. */
   to?: string | undefined;
+}
+
+export interface ReportRequest extends ReportRange {
   /** By default `day`. */
   by?: ReportGroup | undefined;
 }
 
 export class UsageReportRow {
-  @ApiProperty({ description: 'The day, the ID of the API key, or the ID of the channel, playlist or video.' })
+  @ApiProperty({
+    description: 'The day, or the ID of the API key, of the channel, playlist or video, or of the organization.',
+  })
   group: string;
+
+  @ApiPropertyOptional({ description: 'Of an API key or an organization: its name.' })
+  name?: string;
 
   @ApiProperty(countField('Settled calls. A part of an archive job that was settled is one call.'))
   calls: number;
@@ -35,6 +43,9 @@ export class UsageReportRow {
 
   @ApiProperty(countField('Transcripts that were fetched but settled too late to be charged.'))
   forfeited: number;
+
+  @ApiPropertyOptional({ type: () => [UsageReportRow], description: 'Of an organization: the same by API key.' })
+  keys?: UsageReportRow[];
 }
 
 /** What was charged within some days, to write an invoice from. */
@@ -45,15 +56,16 @@ export class UsageReport {
   @ApiProperty({ type: String, format: 'date', description: 'The day (UTC) after the last one.' })
   to: string;
 
-  @ApiProperty({ enum: REPORT_GROUPS, description: 'What the rows stand for.' })
-  by: ReportGroup;
+  @ApiProperty({ enum: [...REPORT_GROUPS, 'organization'], description: 'What the rows stand for.' })
+  by: ReportGroup | 'organization';
 
   @ApiProperty(countField('The sum of all rows: the transcripts charged within these days.'))
   charged: number;
 
   @ApiProperty({
     type: [UsageReportRow],
-    description: 'Sorted by `group`. A call belongs to the day on which it began. Days without calls are absent.',
+    description:
+      'Sorted by `group`; organizations, all of them, by age. A call belongs to the day on which it began. Days without calls are absent.',
   })
   rows: UsageReportRow[];
 }
@@ -79,63 +91,132 @@ const NEXT_DAY = `
     ) sums ON true
     WHERE next.day IS NOT NULL`;
 
+// The sums of a week by key, of every organization: the index begins with it. Only calls that fetched something have a row.
+const WEEK_OF_ALL = `
+  SELECT to_char($1::date + 7, 'YYYY-MM-DD') AS "dayAfter", sums.*
+    FROM (SELECT WHERE $1::date < $2::date) given LEFT JOIN (
+      SELECT key_id AS "group", count(*)::double precision AS calls, sum(charged)::double precision AS charged,
+             sum(forfeited)::double precision AS forfeited
+        FROM organizations JOIN LATERAL (
+          SELECT * FROM quota_reservations
+            WHERE organization_id = organizations.id AND settled_at IS NOT NULL
+              AND ${DAY} >= $1::date AND ${DAY} < least($1::date + 7, $2::date)
+        ) calls ON true GROUP BY 1
+    ) sums ON true`;
+
+const MONTH = `
+  SELECT to_char(month, 'YYYY-MM-DD') AS "from", to_char(month + interval '1 month', 'YYYY-MM-DD') AS "to"
+    FROM quota_period(clock_now()) AS month`;
+
+// Also deleted ones.
+const ORGANIZATIONS = 'SELECT id, name FROM organizations WHERE id <> $1 ORDER BY created_at, id';
+const KEYS = 'SELECT id, name, organization_id FROM api_keys WHERE id = ANY ($1)';
+
 type DayRow = { readonly dayAfter: string } & (UsageReportRow | { readonly group: null });
 
-/** Reports what an organization, deleted or not, was charged for. */
+/** Reports what organizations, deleted or not, were charged for. */
 @Injectable()
 export class UsageReports {
   constructor(private readonly database: DataSource) {}
 
   /**
-   * Adds up the settled calls.
+   * Adds up the settled calls of an organization.
    *
-   * @param month the current month, for dates that the request leaves out
    * @throws InvalidRequestError for a date that does not exist, a wrong range, or too many rows
    */
-  async report(organizationId: string, request: ReportRequest, month: Usage['period']): Promise<UsageReport> {
-    const from = checkDate('from', request.from ?? month.start.slice(0, 10));
-    const to = checkDate('to', request.to ?? month.end.slice(0, 10));
-    const by = request.by ?? 'day';
+  async report(organizationId: string, { by = 'day', ...request }: ReportRequest): Promise<UsageReport> {
+    const range = await this.rangeOf(request);
+    const rows = await this.database.transaction(ONE_SNAPSHOT, async (manager) => {
+      const sums = await sumSettledCalls(manager, organizationId, { ...range, by, rowsMax: REPORT_ROWS_MAX });
+      return by === 'key' ? (await ofKeys(manager, sums)).map(({ row }) => row) : sums;
+    });
+    if (rows.length > REPORT_ROWS_MAX) {
+      throw invalidField('by', `The report has more than ${REPORT_ROWS_MAX} rows. Ask for fewer days or another "by".`);
+    }
+    return { ...range, by, charged: sumOf(rows).charged, rows };
+  }
+
+  /**
+   * Adds up the settled calls of each organization, oldest first.
+   *
+   * @throws InvalidRequestError for a date that does not exist or a wrong range
+   */
+  async reportAll(request: ReportRange): Promise<UsageReport> {
+    const range = await this.rangeOf(request);
+    const rows = await this.database.transaction(ONE_SNAPSHOT, async (manager) => {
+      const all = await manager.query<{ id: string; name: string }[]>(ORGANIZATIONS, [COMMANDS_ORGANIZATION_ID]);
+      const keys = new Map(all.map(({ id }) => [id, [] as UsageReportRow[]]));
+      const sums = await sumSettledCalls(manager, null, { ...range, by: 'key' });
+      for (const { organization, row } of await ofKeys(manager, sums)) keys.get(organization)?.push(row);
+      return all.map(({ id, name }) => ({ group: id, name, ...sumOf(keys.get(id)), keys: keys.get(id) ?? [] }));
+    });
+    return { ...range, by: 'organization', charged: sumOf(rows).charged, rows };
+  }
+
+  private async rangeOf(request: ReportRange): Promise<Pick<UsageReport, 'from' | 'to'>> {
+    const [month] = await this.database.query<Pick<UsageReport, 'from' | 'to'>[]>(MONTH);
+    const from = checkDate('from', request.from ?? month?.from);
+    const to = checkDate('to', request.to ?? month?.to);
     const days = (Date.parse(to) - Date.parse(from)) / MS_PER_DAY;
     if (days < 1) throw invalidField('to', `to must be a day after from (${from}); it is the day after the last one.`);
     if (days > REPORT_DAYS_MAX) {
       throw invalidField('to', `from and to must be at most ${REPORT_DAYS_MAX} days apart, not ${days}.`);
     }
-    const rows = await this.database.transaction(ONE_SNAPSHOT, (manager) =>
-      sumSettledCalls(manager, organizationId, { from, to, by, rowsMax: REPORT_ROWS_MAX }),
-    );
-    if (rows.length > REPORT_ROWS_MAX) {
-      throw invalidField('by', `The report has more than ${REPORT_ROWS_MAX} rows. Ask for fewer days or another "by".`);
-    }
-    return { from, to, by, charged: rows.reduce((sum, { charged }) => sum + charged, 0), rows };
+    return { from, to };
   }
+}
+
+type Sums = Pick<UsageReportRow, 'calls' | 'charged' | 'forfeited'>;
+
+function sumOf(rows: readonly Sums[] = []): Sums {
+  const sum = { calls: 0, charged: 0, forfeited: 0 };
+  for (const row of rows) add(sum, row);
+  return sum;
+}
+
+function add(sum: Sums, { calls, charged, forfeited }: Sums): void {
+  sum.calls += calls;
+  sum.charged += charged;
+  sum.forfeited += forfeited;
+}
+
+/** The rows of API keys with their names, and the organization of each. */
+async function ofKeys(manager: EntityManager, sums: UsageReportRow[]) {
+  const keys = await manager.query<{ id: string; name: string; organization_id: string }[]>(KEYS, [
+    sums.map(({ group }) => group),
+  ]);
+  const names = new Map(keys.map(({ id, ...key }) => [id, key]));
+  return sums.map(({ group, ...calls }) => {
+    const { name = '', organization_id: organization = '' } = names.get(group) ?? {};
+    return { organization, row: { group, name, ...calls } };
+  });
 }
 
 /**
  * Adds up the settled calls that began on some days, sorted by group. Each day is a statement of its own: those of a whole
  * history take longer than the statement timeout. It stops early when there are more than `rowsMax` groups.
  *
+ * @param organizationId null for all organizations, by key
  * @param range.from the first day, such as `2026-10-01`
  * @param range.to the day after the last one
  */
 export async function sumSettledCalls(
   manager: EntityManager,
-  organizationId: string,
+  organizationId: string | null,
   { from, to, by, rowsMax }: { from: string; to: string; by: ReportGroup | 'month and key'; rowsMax?: number },
 ): Promise<UsageReportRow[]> {
   // PostgreSQL takes null for no limit.
   const rowsOfDay = rowsMax === undefined ? null : rowsMax + 1;
   const sums = new Map<string, UsageReportRow>();
   for (let day: string | undefined = from; day !== undefined && sums.size <= (rowsMax ?? Infinity);) {
-    const rows: DayRow[] = await manager.query<DayRow[]>(NEXT_DAY, [organizationId, day, to, by, rowsOfDay]);
+    const rows: DayRow[] = await (organizationId === null
+      ? manager.query<DayRow[]>(WEEK_OF_ALL, [day, to])
+      : manager.query<DayRow[]>(NEXT_DAY, [organizationId, day, to, by, rowsOfDay]));
     for (const row of rows) {
       if (row.group === null) continue;
-      const { group, calls, charged, forfeited } = row;
-      const sum = sums.get(group) ?? { group, calls: 0, charged: 0, forfeited: 0 };
-      sum.calls += calls;
-      sum.charged += charged;
-      sum.forfeited += forfeited;
-      sums.set(group, sum);
+      const sum = sums.get(row.group) ?? { group: row.group, ...sumOf() };
+      add(sum, row);
+      sums.set(row.group, sum);
     }
     day = rows[0]?.dayAfter;
   }
@@ -143,8 +224,27 @@ export async function sumSettledCalls(
 }
 
 /** @throws InvalidRequestError unless the text is a day of the calendar */
-function checkDate(field: 'from' | 'to', text: string): string {
+function checkDate(field: 'from' | 'to', text = ''): string {
   const date = DATE_FORMAT.test(text) ? new Date(text) : undefined;
   if (date && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)) return text;
   throw invalidField(field, `${field} must be a day such as 2026-10-31.`);
+}
+
+/** A report as CSV (RFC 4180). A name that a spreadsheet would take for a formula begins with an apostrophe. */
+export function csvOf({ by, rows }: UsageReport): string {
+  const line = (group: string, name: string, counts: readonly unknown[], keys: string): string => {
+    const last = by === 'key' ? [name] : [];
+    const cells = by === 'organization' ? [group, name, ...counts, keys] : [group, ...counts, ...last];
+    return `${cells.map(csvCell).join(',')}\n`;
+  };
+  const lines = rows.map(({ group, name = '', calls, charged, forfeited, keys = [] }) => {
+    const ofKeys = keys.map((key) => `${key.group} (${key.name}): ${key.charged}`).join('; ');
+    return line(group, name, [calls, charged, forfeited], ofKeys);
+  });
+  return line(by, 'name', ['calls', 'charged', 'forfeited'], 'keys') + lines.join('');
+}
+
+function csvCell(value: unknown): string {
+  const text = String(value).replace(/^[=+\-@]/, "'$&");
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

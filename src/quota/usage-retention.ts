@@ -2,9 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
 import type { Actor } from '../domain/caller.js';
+import { UnknownCursorError } from '../domain/page.js';
 import { recordChange } from '../organizations/audit-trail.js';
 import { Environment } from '../config/environment.js';
-import { countField } from '../http/response-docs.js';
+import { countField, textOrNull } from '../http/response-docs.js';
 
 /** What `prune` removed. */
 @ApiSchema({ name: 'Pruned' })
@@ -20,51 +21,69 @@ export class Pruned {
 
   @ApiProperty(countField('The number of removed calls.'))
   calls: number;
+
+  @ApiProperty(textOrNull('Where the next step begins (`after`). Null when nothing is left to remove.'))
+  next: string | null;
 }
 
 /** Small enough to finish well within the statement timeout and to block no other statement for long. */
-const BATCH_CALLS = 1_000;
+const BATCH = 1_000;
+const AUDIT_BATCH = 10_000;
 
 const RETAINED_FROM = `
   SELECT to_char(quota_period(clock_now()) - make_interval(months => $1), 'YYYY-MM-DD') AS kept_from`;
 
 // Also deleted ones.
-const ORGANIZATIONS = 'SELECT id FROM organizations ORDER BY id';
+const ORGANIZATIONS = 'SELECT id FROM organizations WHERE id >= $1 ORDER BY id';
 
-const PRUNE_AUDIT = "DELETE FROM audit_entries WHERE at < $1::timestamp AT TIME ZONE 'UTC'";
+const PRUNE_AUDIT = `
+  DELETE FROM audit_entries WHERE id = ANY (ARRAY(
+    SELECT id FROM audit_entries WHERE at < $1::timestamp AT TIME ZONE 'UTC' ORDER BY at LIMIT $2))`;
 
 const PRUNE_BATCH = 'SELECT * FROM quota_prune_batch($1, $2::date, $3)';
 
 /** Removes usage, and entries of the audit trail, that are older than the retention period. */
 @Injectable()
 export class UsageRetention {
+  /** How long a step may take, apart from its last statement; tests shorten it. */
+  stepMs = 10_000;
+
   constructor(
     private readonly database: DataSource,
     private readonly environment: Environment,
   ) {}
 
   /**
-   * Removes the months before the retention period, in batches that do not lock the organization. The remaining rows are
-   * consistent at any moment, also after an interruption. The audit trail of these months goes last, when the removal is
+   * Removes months before the retention period, in batches that do not lock the organization, until the time of a step is over. The
+   * remaining rows are consistent at any moment, also after an interruption. The audit trail of these months goes last. Each step is
    * recorded in it.
+   *
+   * @param after the `next` of the step before
+   * @throws UnknownCursorError
    */
-  async prune(actor?: Actor): Promise<Pruned> {
+  async prune(actor?: Actor, after = ''): Promise<Pruned> {
+    if (after.includes('\0')) throw new UnknownCursorError(after);
+    const endsAtMs = performance.now() + this.stepMs;
     const retentionMonths = this.environment.USAGE_RETENTION_MONTHS;
     const [row] = await this.database.query<{ kept_from: string }[]>(RETAINED_FROM, [retentionMonths]);
     if (!row) throw new Error('The database returned no time.');
-    const pruned = { retentionMonths, keptFrom: row.kept_from.slice(0, 7), periods: 0, calls: 0 };
-    for (const { id } of await this.database.query<{ id: string }[]>(ORGANIZATIONS)) {
-      let calls: number;
-      do {
-        const values = [id, row.kept_from, BATCH_CALLS];
-        const [removed] = await this.database.query<{ periods: number; calls: number }[]>(PRUNE_BATCH, values);
-        calls = removed?.calls ?? 0;
-        pruned.calls += calls;
-        pruned.periods += removed?.periods ?? 0;
-      } while (calls === BATCH_CALLS);
+    const pruned: Pruned = { retentionMonths, keptFrom: row.kept_from.slice(0, 7), periods: 0, calls: 0, next: null };
+    const organizations = await this.database.query<{ id: string }[]>(ORGANIZATIONS, [after]);
+    for (let index = 0; pruned.next === null && index < organizations.length;) {
+      const { id } = organizations[index] ?? { id: '' };
+      const values = [id, row.kept_from, BATCH];
+      const [removed] = await this.database.query<{ periods: number; calls: number }[]>(PRUNE_BATCH, values);
+      pruned.calls += removed?.calls ?? 0;
+      pruned.periods += removed?.periods ?? 0;
+      if (removed?.calls !== BATCH) index += 1;
+      if (performance.now() >= endsAtMs) pruned.next = organizations[index]?.id ?? null;
     }
     await this.database.transaction(async (manager) => {
-      await manager.query(PRUNE_AUDIT, [row.kept_from]);
+      if (pruned.next === null) {
+        const [, entries] = await manager.query<[unknown[], number]>(PRUNE_AUDIT, [row.kept_from, AUDIT_BATCH]);
+        // The last organization has nothing left, so that the next step goes on here.
+        if (entries === AUDIT_BATCH) pruned.next = organizations.at(-1)?.id ?? after;
+      }
       const change = { action: 'usage.pruned', organizationId: null, target: null, before: null } as const;
       await recordChange(manager, actor, { ...change, after: { ...pruned } });
     });

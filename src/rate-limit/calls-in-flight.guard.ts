@@ -3,7 +3,7 @@ import { ApiErrors } from '../http/error-docs.js';
 import { requestContextOf } from '../http/request-context.js';
 import { CallsInFlight } from './calls-in-flight.js';
 
-/** Refuses a call at the concurrency limit of its key (429) or of the process (503). */
+/** Refuses a call at the concurrency limit of its key or its organization (429) or of the process (503). */
 @ApiErrors('concurrency_limited', 'at_capacity')
 @Injectable()
 export class CallsInFlightGuard implements CanActivate {
@@ -11,7 +11,7 @@ export class CallsInFlightGuard implements CanActivate {
 
   canActivate(execution: ExecutionContext): boolean {
     const context = requestContextOf(execution);
-    this.calls.acquire(context.caller.keyId, context.ended());
+    this.calls.acquire(context.caller, context.ended());
     return true;
   }
 }

@@ -4,8 +4,11 @@ import type { ErrorCode } from '../domain/error-codes.js';
 import { DomainError } from '../domain/errors.js';
 import { createCounter } from '../observability/metrics-registry.js';
 
-/** Limits that refuse requests: by key, by process, and by address after failed authentications. */
-const LIMITS = ['key_per_minute', 'key_in_flight', 'process_in_flight', 'failing_address'] as const;
+/** Limits that refuse requests: by key, by organization, by process, and by address after failed authentications. */
+const LIMITS = [
+  ...(['key_per_minute', 'key_in_flight', 'organization_per_minute', 'organization_in_flight'] as const),
+  ...(['process_in_flight', 'failing_address'] as const),
+];
 
 /** The codes of callers that are not accepted, with the reason as the metric names it. */
 const FAILURES: Readonly<Partial<Record<ErrorCode, string>>> = {
@@ -14,7 +17,10 @@ const FAILURES: Readonly<Partial<Record<ErrorCode, string>>> = {
   invalid_token: 'invalid_token',
   organization_not_linked: 'organization_not_linked',
   client_blocked: 'client_blocked',
+  admin_role_required: 'admin_role_required',
 };
+/** Of a request to `/admin`, also with a wrong one. */
+const NO_ADMIN_TOKEN = 'no_admin_token';
 
 /** Metrics of the requests that authentication and the limits refuse. */
 @Injectable()
@@ -27,7 +33,7 @@ export class RejectionMetrics {
       registry,
       'ct_failed_authentications_total',
       'Requests without a valid API key or token.',
-      { reason: Object.values(FAILURES) },
+      { reason: [...Object.values(FAILURES), NO_ADMIN_TOKEN] },
     );
     this.limitRefusals = createCounter(
       registry,
@@ -42,9 +48,10 @@ export class RejectionMetrics {
     this.limitRefusals.inc({ reason });
   }
 
-  /** Counts an error that says that a caller is not accepted. @returns whether it is one */
-  countFailure(error: unknown): boolean {
-    const reason = error instanceof DomainError ? FAILURES[error.code] : undefined;
+  /** Counts an error that says that a caller, or an operator, is not accepted. @returns whether it is one */
+  countFailure(error: unknown, of: 'caller' | 'operator' = 'caller'): boolean {
+    const code = error instanceof DomainError ? error.code : undefined;
+    const reason = code === 'unauthorized' && of === 'operator' ? NO_ADMIN_TOKEN : code && FAILURES[code];
     if (reason !== undefined) this.failedAuthentications.inc({ reason });
     return reason !== undefined;
   }

@@ -9,7 +9,7 @@ import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript
 import { parseVideoList, parseVideoReference } from '../domain/video-reference.js';
 import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
 import { contentOf } from '../http/response-docs.js';
-import { RawUrlId } from '../http/route.decorators.js';
+import { RawUrlId, Reads } from '../http/route.decorators.js';
 import { ENTRY_MEDIA_TYPES, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../transcripts/sources/video-list.js';
 import { entryError } from '../transcripts/transcript-events.js';
@@ -89,6 +89,7 @@ export class VideosController {
 
   @Post('transcripts')
   @HttpCode(HttpStatus.OK)
+  @Reads()
   @RequiresFeature('bulk_transcripts')
   @ApiOperation({
     summary: 'The transcripts of a list of videos',

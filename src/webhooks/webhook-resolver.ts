@@ -7,8 +7,6 @@ import { OrganizationTurns } from '../domain/organization-turns.js';
 import { isPublicAddress, PRIVATE_HOST } from './webhook-url.js';
 import { InvalidUrlError } from './webhook.js';
 
-/** For a look-up, including the wait for earlier ones of its organization. */
-const TIMEOUT_MS = 3_000;
 const LOOKUPS_PER_ORGANIZATION_MAX = 2;
 
 /**
@@ -17,6 +15,8 @@ const LOOKUPS_PER_ORGANIZATION_MAX = 2;
  */
 @Injectable()
 export class WebhookResolver {
+  /** For a look-up, including the wait for earlier ones of its organization. */
+  timeoutMs = 3_000;
   /** Tests replace it. */
   openResolver = (): Resolver => new Resolver({ timeout: 1_000, tries: 2 });
   private readonly turns = new OrganizationTurns(LOOKUPS_PER_ORGANIZATION_MAX);
@@ -29,7 +29,7 @@ export class WebhookResolver {
    * @throws InvalidUrlError, the same for names that are missing, silent and private, which reveals no name of the network
    */
   async addressesOf(host: string, organizationId: string): Promise<LookupAddress[]> {
-    const endMs = performance.now() + TIMEOUT_MS;
+    const endMs = performance.now() + this.timeoutMs;
     const addresses = await this.turns.run(organizationId, () => this.lookup(host, endMs - performance.now()));
     const isAllowed =
       this.environment.WEBHOOK_ALLOW_PRIVATE || addresses.every(({ address }) => isPublicAddress(address));

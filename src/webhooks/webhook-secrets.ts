@@ -53,7 +53,7 @@ export class WebhookSecrets {
    *
    * @throws UnreadableSecretError when the current one is encrypted with another key, or was changed
    */
-  signing(webhookId: string, { secret, previous_secret: previous }: StoredSecrets): Buffer[] {
+  signing(webhookId: string, { secret, previous_secret: previous }: StoredSecrets): [Buffer, ...Buffer[]] {
     const current = this.decrypt(webhookId, secret);
     if (!current) throw new UnreadableSecretError();
     const old = previous && this.decrypt(webhookId, previous);

@@ -1,6 +1,6 @@
-import type { LookupFunction } from 'node:net';
+import type { LookupFunction, Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';
-import { Agent, request } from 'undici';
+import { Agent, buildConnector, request } from 'undici';
 import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
 import { DomainError } from '../domain/errors.js';
@@ -9,8 +9,8 @@ import { signedHeaders, type WebhookMessage } from './webhook-secrets.js';
 import { parseWebhookUrl } from './webhook-url.js';
 
 const USER_AGENT = `channel-transcripts-webhooks/${VERSION}`;
-/** How much of a response body is read, so that an ordinary receiver can finish it; the content is discarded. */
-const BODY_BYTES_MAX = 64 * 1024;
+/** How much is read from a receiver, so that an ordinary one can finish its response; the body is discarded. */
+const READ_BYTES_MAX = 64 * 1024;
 const GONE = 410;
 const ERROR_CODE = /^[A-Z][A-Z0-9_]{1,60}$/;
 
@@ -89,7 +89,14 @@ export class WebhookSender {
     signal: AbortSignal,
   ): Promise<number> {
     // One agent for each attempt: a connection is never reused for a name that resolves to other addresses meanwhile.
-    const dispatcher = new Agent({ connect: { lookup: this.checkedLookup(organizationId), timeout: this.timeoutMs } });
+    const connect = buildConnector({ lookup: this.checkedLookup(organizationId), timeout: this.timeoutMs });
+    const dispatcher = new Agent({
+      connect: (options, callback) =>
+        connect(options, (...result) => {
+          if (result[1]) boundReading(result[1]);
+          callback(...result);
+        }),
+    });
     try {
       const { statusCode, body } = await request(url, {
         dispatcher,
@@ -103,12 +110,23 @@ export class WebhookSender {
         body: message.body,
       });
       // The status decides, so a body that is too large, too slow or broken is not a failure.
-      await body.dump({ limit: BODY_BYTES_MAX }).catch(() => undefined);
+      await body.dump({ limit: READ_BYTES_MAX }).catch(() => undefined);
       return statusCode;
     } finally {
       await dispatcher.destroy();
     }
   }
+}
+
+/** Counts the bytes of the connection: interim responses (1xx) and extensions of chunks may go on for ever, and are no body. */
+function boundReading(socket: Socket): void {
+  socket.on('readable', () => {
+    if (socket.bytesRead > READ_BYTES_MAX) socket.destroy(new TooMuchSentError());
+  });
+}
+
+class TooMuchSentError extends Error {
+  override readonly message = `The receiver sent more than ${READ_BYTES_MAX / 1024} KB without a final response.`;
 }
 
 function statusError(status: number): string {
@@ -118,7 +136,7 @@ function statusError(status: number): string {
 }
 
 function errorText(error: unknown): string {
-  if (error instanceof DomainError) return error.message;
+  if (error instanceof DomainError || error instanceof TooMuchSentError) return error.message;
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
   return ERROR_CODE.test(code) ? `The connection failed (${code}).` : 'The connection failed.';
 }

@@ -26,6 +26,9 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 /** Of one organization. */
 export const WEBHOOKS_MAX = 10;
 
+/** How long a repeated request to create a webhook returns its secret. */
+export const REPEATED_HOURS = 24;
+
 /** How long both signatures are sent after a rotation. */
 export const ROTATION_HOURS = 24;
 

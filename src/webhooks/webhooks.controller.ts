@@ -5,10 +5,12 @@ import { RequiresApiKey, RequiresFeature } from '../auth/auth.decorators.js';
 import { invalidField } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors, ApiId, type ErrorExample } from '../http/error-docs.js';
+import { ApiIdempotencyKey, idempotencyKey } from '../http/idempotency-key.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
+import { PageQueryDto } from '../http/validation.js';
 import { AllowsHead } from '../http/route.decorators.js';
-import { CreateWebhookDto, DeliveriesQueryDto, EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
+import { CreateWebhookDto, EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
 import {
   DELIVERIES,
   DeliveriesPageDto,
@@ -22,6 +24,7 @@ import {
   WebhookWithSecretDto,
 } from './dto/webhooks-response.dto.js';
 import {
+  REPEATED_HOURS,
   ROTATION_HOURS,
   TEST_EVENT,
   TooManyWebhooksError,
@@ -64,17 +67,27 @@ export class WebhooksController {
     summary: 'Create a webhook',
     description:
       'Events of archive jobs and subscriptions are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, ' +
-      `which cannot be retrieved later. An organization can have ${WEBHOOKS_MAX} webhooks. Requires the Pro plan.`,
+      `which cannot be retrieved later, except by the same request with the same \`Idempotency-Key\` within ${REPEATED_HOURS} hours. An organization can have ${WEBHOOKS_MAX} webhooks. Requires the Pro plan.`,
     callbacks: EVENT_CALLBACKS,
   })
-  @ApiResult(HttpStatus.CREATED, WebhookWithSecretDto, 'The new webhook, including its secret.', WEBHOOK_WITH_SECRET)
+  @ApiIdempotencyKey(
+    'webhook',
+    `with the secret in force for ${REPEATED_HOURS} hours, then they are refused as long as the webhook exists`,
+  )
+  @ApiResult(
+    HttpStatus.CREATED,
+    WebhookWithSecretDto,
+    'The new webhook, or the one that a request with the same key has created, including its secret.',
+    WEBHOOK_WITH_SECRET,
+  )
   @ApiErrors(
     invalidField('url', PRIVATE_HOST),
     { title: 'The organization has too many webhooks', error: new TooManyWebhooksError() },
     DISABLED,
   )
   createWebhook(@Body() body: CreateWebhookDto, @Req() request: Request): Promise<WebhookWithSecretDto> {
-    return this.webhooks.create(organizationOf(request), body);
+    const { actor } = requestContext(request);
+    return this.webhooks.create(organizationOf(request), body, actor, idempotencyKey(request));
   }
 
   @Get()
@@ -95,7 +108,7 @@ export class WebhooksController {
   })
   @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.' })
   deleteWebhook(@Param('id') id: string, @Req() request: Request): Promise<void> {
-    return this.webhooks.delete(organizationOf(request, id), id);
+    return this.webhooks.delete(organizationOf(request, id), id, requestContext(request).actor);
   }
 
   @Post(':id/rotate')
@@ -110,7 +123,7 @@ export class WebhooksController {
   @ApiResult(HttpStatus.OK, WebhookWithSecretDto, 'The webhook, including its new secret.', ROTATED_WEBHOOK)
   @ApiErrors(DISABLED)
   rotateWebhook(@Param('id') id: string, @Req() request: Request): Promise<WebhookWithSecretDto> {
-    return this.webhooks.rotate(organizationOf(request, id), id);
+    return this.webhooks.rotate(organizationOf(request, id), id, requestContext(request).actor);
   }
 
   @Post(':id/test')
@@ -137,7 +150,7 @@ export class WebhooksController {
   @ApiErrors(new UnknownCursorError('msg_x'))
   async listWebhookDeliveries(
     @Param('id') id: string,
-    @Query() { limit, after }: DeliveriesQueryDto,
+    @Query() { limit, after }: PageQueryDto,
     @Req() request: Request,
   ): Promise<DeliveriesPageDto> {
     const { items, next } = await this.webhooks.deliveries(organizationOf(request, id), id, { limit, after });

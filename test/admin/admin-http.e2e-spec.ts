@@ -231,6 +231,44 @@ describe('usage over the admin API', () => {
   });
 });
 
+describe('the usage of all organizations', () => {
+  it('is JSON or, by Accept, CSV, with deleted organizations and the names of keys', async () => {
+    const id = await created({ name: 'Billed, Inc.', plan: 'pro' });
+    const { key, id: keyId } = await issued(id);
+    await service.get('/channels/@2-videos-no-9/transcripts', key);
+    await until(async () => (await admin('GET', `/organizations/${id}/usage`)).body.reserved === 0);
+    await admin('DELETE', `/organizations/${id}`);
+    const { status, headers, body } = await admin('GET', '/usage');
+    expect([status, headers['content-type'], headers['vary']]).toEqual([
+      ...[200, 'application/json; charset=utf-8', expect.stringContaining('Accept')],
+    ]);
+    const counts = { calls: 1, charged: 2, forfeited: 0 };
+    const keys = [{ group: keyId, name: 'default', ...counts }];
+    expect(body).toMatchObject({ by: 'organization', from: expect.stringMatching(/-01$/) });
+    expect(body.rows).toContainEqual({ group: id, name: 'Billed, Inc.', ...counts, keys });
+    const csv = await service.request('GET', '/admin/usage', { ...TOKEN, Accept: 'text/csv' });
+    expect([csv.status, csv.headers['content-type']]).toEqual([200, 'text/csv; charset=utf-8']);
+    expect(csv.text.split('\n')[0]).toBe('organization,name,calls,charged,forfeited,keys');
+    expect(csv.text).toContain(`\n${id},"Billed, Inc.",1,2,0,${keyId} (default): 2\n`);
+    expect(csv.text.trimEnd().split('\n')).toHaveLength(Number(body.rows.length) + 1);
+    expect((await admin('GET', '/usage?from=2025-11-01&to=2025-11-02')).body.charged).toBe(0);
+    for (const query of ['from=2025-01-01', 'from=May', 'from=2026-01-01&to=2026-01-01', 'by=key'])
+      expect((await admin('GET', `/usage?${query}`)).status).toBe(400);
+    expect((await service.request('GET', '/admin/usage')).status).toBe(401);
+  });
+});
+
+describe('the list of organizations', () => {
+  it('has those whose name contains a text', async () => {
+    const id = await created({ name: 'Needle works', plan: 'free' });
+    expect((await admin('GET', '/organizations?name=needle')).body).toEqual({
+      organizations: [expect.objectContaining({ id })],
+      next: null,
+    });
+    expect((await admin('GET', '/organizations?name=')).status).toBe(400);
+  });
+});
+
 describe('an invalid admin request', () => {
   it.each<[string, string, object | string, string]>([
     ['POST', '/organizations', {}, 'name'],

@@ -17,7 +17,7 @@ import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { temporaryFolder } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../harness/until.js';
-import { type CliResult, CliSession, startCli } from './run-cli.js';
+import { type CliResult, CliSession, endOtherConnections, startCli } from './run-cli.js';
 
 const folder = temporaryFolder();
 let session: CliSession;
@@ -311,6 +311,7 @@ describe('the command archive', () => {
       child.kill('SIGKILL');
     }
     expect(await closed).toEqual([null, 'SIGKILL']);
+    await endOtherConnections(database.dataSource);
     hold.release();
     const files = new Set(filesOf(out));
     // The claim of the killed process ends with its lease.

@@ -1,38 +1,48 @@
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { until } from '../harness/until.js';
 import { temporaryFolder } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
-import { startCli } from './run-cli.js';
+import { type CliResult, CliSession, endOtherConnections, startCli } from './run-cli.js';
 
 const folder = temporaryFolder();
+let session: CliSession;
 let youtube: FakeYoutube;
 let database: QuotaDatabase;
 beforeAll(async () => {
+  session = new CliSession();
   youtube = await startFakeYoutube();
   database = await QuotaDatabase.open();
 });
 afterAll(async () => {
+  session.close();
   await youtube.close();
   await database.close();
   folder.remove();
 });
 beforeEach(() => youtube.reset());
 
+const started = new Set<ChildProcess>();
+// A test that fails leaves none, which would disturb the next one.
+afterEach(() => started.forEach((child) => child.kill('SIGKILL')));
+
 let directories = 0;
 const newDirectory = (): string => join(folder.path, `follow-${(directories += 1)}`);
 
+const variables = () => ({ YOUTUBE_BASE_URL: youtube.url, UPSTREAM_RETRIES: '0', DATABASE_URL: database.url });
+/** Runs a command that ends by itself. */
+const run = (...args: string[]): Promise<CliResult> => session.run(args, variables());
 /** Starts the command in a process of its own. @returns also the promise of its exit code or signal, and its outputs */
-function start(...args: string[]) {
-  const variables = { YOUTUBE_BASE_URL: youtube.url, UPSTREAM_RETRIES: '0', DATABASE_URL: database.url };
-  const child = startCli(args, variables);
+function follow(channel: string, out: string, ...args: string[]) {
+  const child = startCli(['follow', channel, '--out', out, ...args], variables());
+  started.add(child);
   return { child, closed: once(child, 'close'), output: text(child.stdout), errorOutput: text(child.stderr) };
 }
-const follow = (channel: string, out: string, ...args: string[]) => start('follow', channel, '--out', out, ...args);
 
 /** The names of the files of a directory, and when each was written. */
 const filesOf = (out: string): Map<string, number> =>
@@ -59,6 +69,7 @@ describe('the command follow', () => {
     await until(() => filesOf(out).size === 2 && indexOf(out).videos.length === 2);
     first.child.kill('SIGKILL');
     expect(await first.closed).toEqual([null, 'SIGKILL']);
+    await endOtherConnections(database.dataSource);
     const before = filesOf(out);
     const published = youtube.publish({ channel: '@tidewater', count: 3 });
     // As if the run had been killed between the files and the place in the feed, and its last claim had ended.
@@ -70,6 +81,7 @@ describe('the command follow', () => {
     await hold.arrived;
     second.child.kill('SIGKILL');
     expect(await second.closed).toEqual([null, 'SIGKILL']);
+    await endOtherConnections(database.dataSource);
     hold.release();
     await database.dataSource.query(
       'UPDATE jobs SET claimed_until = clock_now(), check_requested_at = NULL WHERE claim IS NOT NULL',
@@ -98,36 +110,35 @@ describe('the command follow', () => {
 
   it('goes on from an archive, above its newest video', async () => {
     const out = newDirectory();
-    const archived = start('archive', '@3-videos-no-41', '--out', out);
-    expect(await archived.closed).toEqual([0, null]);
+    expect(await run('archive', '@3-videos-no-41', '--out', out)).toMatchObject({ code: 0 });
     const videoIds = youtube.publish({ channel: '@3-videos-no-41', count: 1 });
-    const run = follow('@3-videos-no-41', out);
+    const following = follow('@3-videos-no-41', out);
     await until(() => indexOf(out).videos.length === 4);
-    run.child.kill('SIGINT');
-    expect(await run.closed).toEqual([0, null]);
+    following.child.kill('SIGINT');
+    expect(await following.closed).toEqual([0, null]);
     expect(indexOf(out).videos[0]?.videoId).toBe(videoIds[0]);
     expect(filesOf(out).size).toBe(4);
   });
 
   it('leaves its pending uploads to an archive in the same directory', async () => {
     const out = newDirectory();
-    expect(await start('archive', '@3-videos-no-43', '--out', out).closed).toEqual([0, null]);
+    expect(await run('archive', '@3-videos-no-43', '--out', out)).toMatchObject({ code: 0 });
     const [premiere = ''] = youtube.publish({ channel: '@3-videos-no-43', count: 1, as: 'premiere' });
     const [ready] = youtube.publish({ channel: '@3-videos-no-43', count: 1 });
-    const run = follow('@3-videos-no-43', out);
+    const following = follow('@3-videos-no-43', out);
     await until(() => indexOf(out).videos.length === 4);
-    run.child.kill('SIGINT');
-    expect(await run.closed).toEqual([0, null]);
+    following.child.kill('SIGINT');
+    expect(await following.closed).toEqual([0, null]);
     expect(indexOf(out).videos[0]?.videoId).toBe(ready);
     youtube.changeVideos({ videoIds: [premiere], as: 'video' });
-    expect(await start('archive', '@3-videos-no-43', '--out', out).closed).toEqual([0, null]);
+    expect(await run('archive', '@3-videos-no-43', '--out', out)).toMatchObject({ code: 0 });
     expect(idsOf(out)).toContain(premiere);
     expect(filesOf(out).size).toBe(5);
   });
 
   it('loses no upload when its subscription was deleted', async () => {
     const out = newDirectory();
-    const run = follow('@3-videos-no-44', out, '--start', '1');
+    const following = follow('@3-videos-no-44', out, '--start', '1');
     await until(() => existsSync(join(out, 'index.json')) && indexOf(out).videos.length === 1);
     const [pending = ''] = youtube.publish({ channel: '@3-videos-no-44', count: 1, as: 'premiere' });
     const [ready] = youtube.publish({ channel: '@3-videos-no-44', count: 1 });
@@ -137,8 +148,8 @@ describe('the command follow', () => {
     );
     await until(() => indexOf(out).videos.length === 2);
     expect(indexOf(out).videos[0]?.videoId).toBe(ready);
-    run.child.kill('SIGINT');
-    expect(await run.closed).toEqual([0, null]);
+    following.child.kill('SIGINT');
+    expect(await following.closed).toEqual([0, null]);
     await database.dataSource.query('DELETE FROM jobs WHERE id = $1', [indexOf(out).subscription?.id]);
     youtube.changeVideos({ videoIds: [pending], as: 'video' });
     const again = follow('@3-videos-no-44', out);
@@ -162,30 +173,30 @@ describe('the command follow', () => {
     for (const warning of [/^warning: 2 results of @3-videos-no-45 expired before a run took them\. .*\n$/, /^$/]) {
       const [videoId = ''] = youtube.publish({ channel: '@3-videos-no-45', count: 1 });
       await database.dataSource.query('UPDATE jobs SET check_requested_at = NULL');
-      const run = follow('@3-videos-no-45', out);
+      const following = follow('@3-videos-no-45', out);
       await until(() => idsOf(out).includes(videoId));
-      run.child.kill('SIGINT');
-      expect(await run.closed).toEqual([0, null]);
-      expect(await run.errorOutput).toMatch(warning);
+      following.child.kill('SIGINT');
+      expect(await following.closed).toEqual([0, null]);
+      expect(await following.errorOutput).toMatch(warning);
     }
     expect(indexOf(out).subscription?.after).toBe(4);
   });
 
   it('ends with one line for what cannot be followed there, and leaves nothing', async () => {
     const out = newDirectory();
-    const unknown = follow('@no-such-channel', out);
-    expect([await unknown.closed, await unknown.output]).toEqual([[1, null], '']);
-    expect(await unknown.errorOutput).toMatch(/^error: Channel not found\..*\n$/);
+    const unknown = await run('follow', '@no-such-channel', '--out', out);
+    expect([unknown.code, unknown.output]).toEqual([1, '']);
+    expect(unknown.errorOutput).toMatch(/^error: Channel not found\..*\n$/);
     expect(existsSync(out)).toBe(false);
-    expect((await start('archive', '@tidewater', '--out', out, '--limit', '1').closed)[0]).toBe(0);
+    expect(await run('archive', '@tidewater', '--out', out, '--limit', '1')).toMatchObject({ code: 0 });
     const index = readFileSync(join(out, 'index.json'), 'utf8');
-    const other = follow('@2-videos-no-42', out);
-    expect((await other.closed)[0]).toBe(1);
-    expect(await other.errorOutput).toMatch(/^error: .* has the archive of Tidewater Kitchen \(UC.*\n$/);
+    const other = await run('follow', '@2-videos-no-42', '--out', out);
+    expect(other.code).toBe(1);
+    expect(other.errorOutput).toMatch(/^error: .* has the archive of Tidewater Kitchen \(UC.*\n$/);
     expect(readFileSync(join(out, 'index.json'), 'utf8')).toBe(index);
-    const wrong = follow('@tidewater', out, '--start', '0');
-    expect((await wrong.closed)[0]).toBe(1);
-    expect(await wrong.errorOutput).toMatch(/Use now, a number from 1 to 100, or the ID of a video\.\n$/);
+    const wrong = await run('follow', '@tidewater', '--out', out, '--start', '0');
+    expect(wrong.code).toBe(1);
+    expect(wrong.errorOutput).toMatch(/Use now, a number from 1 to 100, or the ID of a video\.\n$/);
     expect(
       await database.dataSource.query(`SELECT id FROM jobs WHERE check_seconds IS NOT NULL AND state = 'running'`),
     ).toEqual([]);

@@ -59,11 +59,23 @@ describe('the admin commands', () => {
     expect(await json('usage', 'Acme')).toEqual(await database.quota.usage(String(organization['id'])));
   });
 
+  it('issue a key that may only read, and list its scopes', async () => {
+    await json('org', 'create', '--name', 'Scoped', '--plan', 'pro');
+    const issue = (...scopes: string[]) => json('key', 'issue', 'Scoped', ...scopes);
+    expect([(await issue('--scopes', 'read'))['scopes'], (await issue('--scopes', 'read,write'))['scopes']]).toEqual([
+      ['read'],
+      ['read', 'write'],
+    ]);
+    expect((await cli('key', 'list', 'Scoped')).output).toMatch(/ active +read +-/);
+    const { code, errorOutput } = await cli('key', 'issue', 'Scoped', '--scopes', 'admin');
+    expect([code, errorOutput]).toEqual([1, expect.stringContaining('--scopes')]);
+  });
+
   it('issue a key with a monthly limit of its own, list it, and verify its count', async () => {
     await json('org', 'create', '--name', 'Bounded', '--plan', 'pro');
     const issued = await json('key', 'issue', 'Bounded', '--monthly-limit', '500');
     expect(issued).toMatchObject({ monthlyLimit: 500 });
-    expect((await cli('key', 'list', 'Bounded')).output).toMatch(/ active +500 /);
+    expect((await cli('key', 'list', 'Bounded')).output).toMatch(/ active +read, write +500 /);
     const customer = { organizationId: String(issued['organizationId']), keyId: String(issued['id']) };
     await database.quota.settle(await database.reserved(customer, 5), 4);
     const rotated = await json('key', 'rotate', customer.keyId);
@@ -122,8 +134,8 @@ describe('the admin commands', () => {
     expect(shown).toMatch(new RegExp(`^key +${KEY.source}\n\n.*only time`, 'm'));
     const first = await json('key', 'issue', id);
     const second = await json('key', 'rotate', String(first['id']), '--grace-hours', '0');
-    expect(await database.keys.authenticate(String(first['key']))).toBeUndefined();
-    expect(await database.keys.authenticate(String(second['key']))).toBeDefined();
+    expect(await database.keys.authenticate(String(first['key']))).toBe('revoked');
+    expect(await database.keys.authenticate(String(second['key']))).toMatchObject({ keyId: second['id'] });
     const third = await database.keys.rotate(String(second['id']), 5);
     const { output } = await cli('key', 'revoke', third.id);
     expect(output).toMatch(/^revoked at +20.*\n[^]*\nSTILL VALID\nID .*\nkey_/m);
@@ -131,7 +143,7 @@ describe('the admin commands', () => {
     expect(await json('key', 'revoke', String(second['id']))).toMatchObject({ id: second['id'], stillValid: [] });
     const list = await cli('key', 'list', id);
     expect(list.output).toMatch(
-      /^ID +NAME +KIND +PREFIX +STATE +MONTHLY LIMIT +CREATED AT +EXPIRES AT +LAST USED AT\n/,
+      /^ID +NAME +KIND +PREFIX +STATE +SCOPES +MONTHLY LIMIT +CREATED AT +EXPIRES AT +LAST USED AT\n/,
     );
     expect(list.output.match(/ (active|revoked) /g)).toEqual([' active ', ...Array<string>(3).fill(' revoked ')]);
     expect(list.output).not.toMatch(KEY);
@@ -158,13 +170,24 @@ describe('the admin commands', () => {
     const range = ['--from', '2025-12-01', '--to', '2025-12-02'];
     expect(await json('usage', organizationId, '--by', 'key')).toMatchObject({
       used: 4,
-      report: { by: 'key', charged: 4, rows: [{ group: keyId, calls: 1, charged: 4, forfeited: 0 }] },
+      report: { by: 'key', charged: 4, rows: [{ group: keyId, name: 'default', calls: 1, charged: 4, forfeited: 0 }] },
     });
     expect(await cli('usage', organizationId, '--by', 'key', '--csv')).toEqual({
       code: 0,
-      output: `key,calls,charged,forfeited\n${keyId},1,4,0\n`,
+      output: `key,calls,charged,forfeited,name\n${keyId},1,4,0,default\n`,
       errorOutput: '',
     });
+    const all = await cli('usage', '--all', '--csv');
+    expect(all.output).toMatch(/^organization,name,calls,charged,forfeited,keys\norg_/);
+    expect(all.output).toContain(`\n${organizationId},Acme,1,4,0,${keyId} (default): 4\n`);
+    const row = { group: organizationId, name: 'Acme', calls: 1, charged: 4, forfeited: 0 };
+    expect((await json('usage', '--all'))['rows']).toContainEqual({
+      ...row,
+      keys: [{ ...row, group: keyId, name: 'default' }],
+    });
+    expect((await cli('usage', '--all', ...range)).output).toMatch(
+      new RegExp(`^ROWS\\nGROUP +NAME +CALLS[^]*^${organizationId} +Acme +0 +0 +0$`, 'm'),
+    );
     expect((await cli('usage', organizationId, ...range)).output).toMatch(
       /^REPORT\nfrom +2025-12-01\nto +2025-12-02$/m,
     );
@@ -228,6 +251,9 @@ describe('an admin command that fails prints one line and exits with 1', () => {
       ['key', 'rotate', 'key_x', '--grace-hours', '8761'],
       "option '--grace-hours <count>' argument '8761' is invalid. Use a whole number from 0 to 8760.",
     ],
+    [['usage'], 'name one organization, or use --all'],
+    [['usage', 'A', '--all'], 'name one organization, or use --all'],
+    [['usage', '--all', '--by', 'key'], "option '--all' cannot be used with option '--by <group>'"],
     [['usage', 'A', '--csv', '--json'], "option '--csv' cannot be used with option '--json'"],
     [['--json', 'transcripts', '@a', '--format', 'srt'], "option '--format srt' cannot be used with option '--json'"],
     [['org', 'set-plan', 'nobody', 'pro'], 'No organization has the ID or name "nobody".'],

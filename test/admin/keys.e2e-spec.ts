@@ -31,7 +31,7 @@ describe('a key', () => {
     const { organizationId: other } = await database.newCustomer(null, 'free');
     const { key, id } = await database.keys.issue({ organizationId: other });
     expect(await authenticate(key)).toEqual({
-      keyId: id,
+      ...{ keyId: id, kind: 'key', scopes: ['read', 'write'] },
       organization: { id: other, name: 'Acme', plan: 'free' },
     });
     await database.organizations.change(other, { plan: 'pro' });
@@ -39,11 +39,11 @@ describe('a key', () => {
   });
 
   it('is refused when it was not issued, and without a query when it is malformed', async () => {
-    expect(await authenticate(generateKey())).toBeUndefined();
+    expect(await authenticate(generateKey())).toBe('unknown');
     const query = jest.spyOn(database.dataSource, 'query');
     try {
       for (const key of ['', 'ctk_', 'Bearer x', `${generateKey()}x`, "' OR 1=1 --", 'ctk_\0']) {
-        expect(await authenticate(key)).toBeUndefined();
+        expect(await authenticate(key)).toBe('malformed');
       }
       expect(query).not.toHaveBeenCalled();
     } finally {
@@ -54,9 +54,9 @@ describe('a key', () => {
   it('is refused from the moment it expires', async () => {
     const { key, id, createdAt, expiresAt } = await database.keys.issue({ organizationId, expiresInDays: 1 });
     expect(expiresAt?.getTime()).toBe(createdAt.getTime() + 86_400_000);
-    expect(await authenticate(key)).toBeDefined();
+    expect(await authenticate(key)).toHaveProperty('keyId');
     await expire(id);
-    expect(await authenticate(key)).toBeUndefined();
+    expect(await authenticate(key)).toBe('expired');
   });
 
   it('expires by the clock of the database, from which it has all of its times', async () => {
@@ -64,11 +64,11 @@ describe('a key', () => {
     const { key, id, createdAt, expiresAt } = await database.keys.issue({ organizationId, expiresInDays: 1 });
     expect([createdAt, expiresAt]).toEqual([STOPPED_AT, after(DAY_SECONDS)]);
     await database.clock.move(DAY_SECONDS - 1);
-    expect(await authenticate(key)).toBeDefined();
+    expect(await authenticate(key)).toHaveProperty('keyId');
     await until(async () => (await read(id)).lastUsedAt !== null);
     expect((await read(id)).lastUsedAt).toEqual(after(DAY_SECONDS - 1));
     await database.clock.move(1);
-    expect(await authenticate(key)).toBeUndefined();
+    expect(await authenticate(key)).toBe('expired');
     expect(await database.keys.revoke(id)).toMatchObject({ revokedAt: after(DAY_SECONDS), stillValid: [] });
   });
 
@@ -87,7 +87,7 @@ describe('a key', () => {
     const { organizationId: other } = await database.newCustomer();
     const { key } = await database.keys.issue({ organizationId: other });
     await database.dataSource.query('UPDATE organizations SET deleted_at = clock_now() WHERE id = $1', [other]);
-    expect(await authenticate(key)).toBeUndefined();
+    expect(await authenticate(key)).toBe('revoked');
   });
 });
 
@@ -133,10 +133,10 @@ describe('rotating a key', () => {
     const { id, replaced } = await rotating;
     expect(replaced.expiresAt).toEqual(after(3_600));
     await database.clock.move(3_599);
-    expect(await authenticate(old.key)).toBeDefined();
+    expect(await authenticate(old.key)).toHaveProperty('keyId');
     expect(await database.keys.revoke(id)).toMatchObject({ stillValid: [{ id: old.id }] });
     await database.clock.move(1);
-    expect(await authenticate(old.key)).toBeUndefined();
+    expect(await authenticate(old.key)).toBe('expired');
     expect((await database.keys.revoke(id)).stillValid).toEqual([]);
   });
 

@@ -51,6 +51,21 @@ describe('organizations', () => {
       await expect(organizations.list({ limit: 1, after })).rejects.toBeInstanceOf(UnknownCursorError);
   });
 
+  it('are listed by a part of the name in any letter case, page by page', async () => {
+    const ids = [await create('Käseglocke GmbH'), await create('100% KÄSE_x')];
+    const deleted = await create('käse');
+    await organizations.delete(deleted);
+    const { items, next } = await organizations.list({ limit: 1 }, ' käse ');
+    expect([items.map(({ id }) => id), next]).toEqual([ids.slice(0, 1), ids[0]]);
+    expect((await organizations.list({ limit: 1, after: String(next) }, 'käse')).items.map(({ id }) => id)).toEqual([
+      ids[1],
+    ]);
+    expect((await organizations.list({ limit: 9 }, '% k')).items).toMatchObject([{ name: '100% KÄSE_x' }]);
+    expect((await organizations.list({ limit: 9 }, 's%e')).items).toEqual([]);
+    for (const name of ['', '\0', 'x'.repeat(101)])
+      await expect(organizations.list({ limit: 9 }, name)).rejects.toThrow('name must have 1 to 100 characters');
+  });
+
   it('are found by id and by a unique name', async () => {
     const { id } = await organizations.create({ name: ' Unique ', plan: 'free', monthlyLimit: 0 });
     for (const text of [id, 'Unique', ' Unique ']) {
@@ -77,7 +92,7 @@ describe('organizations', () => {
     await database.quota.settle(await database.reserved(customer, 3), 3);
     const running = await database.reserved(customer, 5);
     expect(await organizations.delete(organizationId)).toMatchObject({ id: organizationId, revokedKeys: 2 });
-    expect(await database.keys.authenticate(key)).toBeUndefined();
+    expect(await database.keys.authenticate(key)).toBe('revoked');
     for (const refused of [
       () => organizations.delete(organizationId),
       () => organizations.change(organizationId, { monthlyLimit: 5 }),

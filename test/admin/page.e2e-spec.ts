@@ -10,8 +10,10 @@ import { Program } from '../process/program.js';
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-5d9b';
 const TOKEN = { Authorization: `Bearer ${ADMIN_TOKEN}` };
 const EXTERNAL_ID = 'External ID, what tokens call it (empty: none)';
-/** The headings and actions that do not fit on their line. */
-const BROKEN_WORDS = `[...document.querySelectorAll('th, td[data-label="What"]')].filter((cell) => {
+/** The headings and actions, and with `time` the dates, that do not fit on their line. */
+const brokenWords = (
+  selector = 'th, td[data-label="What"]',
+): string => `[...document.querySelectorAll('${selector}')].filter((cell) => {
   const range = document.createRange();
   range.selectNodeContents(cell);
   return new Set([...range.getClientRects()].map(({ top }) => top)).size > 1;
@@ -133,15 +135,19 @@ describe('the page for the operator', () => {
   async function openOrganization(): Promise<void> {
     await signIn();
     await untilTitled('Organizations');
-    await page.tabTo('Organization ID');
+    await page.tabTo('Name or ID');
     await page.type(organization.id);
     await page.press('Enter');
     await untilTitled('Test pro');
   }
 
   it('says why a token was refused, and shows nothing', async () => {
+    const width = await page.evaluate<number>('document.querySelector("#sign-in input").getBoundingClientRect().width');
+    expect(width).toBeLessThanOrEqual(512);
     await signIn('wrong');
-    await page.untilShown('admin token');
+    await page.untilShown('This is not the admin token, or was not copied exactly.');
+    await signIn(organization.key);
+    await page.untilShown('This is an API key. Use the admin token instead.');
     expect(await page.evaluate('document.querySelector("main").childElementCount')).toBe(0);
     expect(await page.accessible('alert')).not.toEqual([]);
     await signIn();
@@ -186,7 +192,9 @@ describe('the page for the operator', () => {
     await use('Issue a key');
     await page.tabTo('Monthly limit (empty: none of its own)');
     await page.type('5');
-    await page.press('Enter');
+    await page.tabTo('Scopes');
+    await page.press('ArrowDown');
+    await use('Issue');
     await page.untilShown('Store the key now');
     const key = await page.evaluate<string>('document.querySelector("#new-key").value');
     expect((await service.get('/usage', key)).body).toMatchObject({ organization: made.id, limit: 7 });
@@ -195,9 +203,11 @@ describe('the page for the operator', () => {
     await use('I have stored it');
     await untilDone('Issued a key.');
     expect(await page.evaluate('document.documentElement.outerHTML')).not.toContain(key);
-    expect((await admin(`/organizations/${made.id}/keys`)).keys).toMatchObject([{ monthlyLimit: 5, expiresAt: null }]);
+    expect((await admin(`/organizations/${made.id}/keys`)).keys).toMatchObject([
+      { monthlyLimit: 5, expiresAt: null, scopes: ['read'] },
+    ]);
     expect(await page.evaluate(`document.querySelector('td[data-label="Limit"]').textContent`)).toBe('5');
-    expect(await page.text()).toContain('name: default, expiresAt: –, monthlyLimit: 5');
+    expect(await page.text()).toContain('name: default, scopes: read, expiresAt: –, monthlyLimit: 5');
 
     await use('Revoke');
     expect(await page.focused()).toBe('Back');
@@ -216,11 +226,34 @@ describe('the page for the operator', () => {
     expect((await admin('/organizations')).organizations).not.toContainEqual(made);
   });
 
+  it('finds organizations by a part of their names', async () => {
+    const create = (name: string) =>
+      service.request(
+        'POST',
+        '/admin/organizations',
+        { ...TOKEN, 'Content-Type': 'application/json' },
+        JSON.stringify({ name, plan: 'free' }),
+      );
+    for (const name of ['Lighthouse & Söhne', 'Harbour pilots']) await create(name);
+    await signIn();
+    await untilTitled('Organizations');
+    await page.tabTo('Name or ID');
+    await page.type('house & sö');
+    await page.press('Enter');
+    await page.untilShown('Found organizations');
+    const names = `[...document.querySelectorAll('td[data-label="Name"]')].map(({ textContent }) => textContent)`;
+    expect(await page.evaluate(names)).toEqual(['Lighthouse & Söhne']);
+    await page.tabTo('Name or ID');
+    await page.type('no such name');
+    await page.press('Enter');
+    await page.untilShown('None.');
+  });
+
   it('changes only what was entered, not what another operator has changed meanwhile', async () => {
     const { id } = await service.organization({ monthlyLimit: 40 });
     await signIn();
     await untilTitled('Organizations');
-    await page.tabTo('Organization ID');
+    await page.tabTo('Name or ID');
     await page.type(id);
     await page.press('Enter');
     await untilTitled('Test pro');
@@ -318,7 +351,7 @@ describe('the page for the operator', () => {
     const client = async (): Promise<unknown> => (await admin(`/organizations/${id}/keys`)).keys.at(-1);
     await signIn();
     await untilTitled('Organizations');
-    await page.tabTo('Organization ID');
+    await page.tabTo('Name or ID');
     await page.type(id);
     await page.press('Enter');
     await untilTitled('Test pro');
@@ -344,7 +377,7 @@ describe('the page for the operator', () => {
     await untilTitled('Audit');
     await page.untilShown('key.issued');
     await page.resize(1000, 900);
-    expect(await page.evaluate(BROKEN_WORDS)).toEqual([]);
+    expect(await page.evaluate(brokenWords())).toEqual([]);
     await use(String((await admin('/audit')).entries[0].organizationId));
     await untilTitled('Test pro');
     await page.evaluate('location.hash = "organizations/org_none"');
@@ -379,6 +412,9 @@ describe('the page for the operator', () => {
       );
       expect([width, background]).toEqual([360, value === 'light' ? 'rgb(0, 0, 0)' : 'rgb(255, 255, 255)']);
     }
+    expect(await page.evaluate('document.querySelectorAll("time").length')).toBeGreaterThan(15);
+    expect(await page.evaluate(brokenWords('time'))).toEqual([]);
+    expect(await page.text()).not.toMatch(/\d{4}-\d\d-\d\dT/);
     const controls = await page.accessible('button', 'link', 'textbox', 'spinbutton', 'combobox', 'table', 'dialog');
     expect(controls.length).toBeGreaterThan(10);
     expect(controls.filter((control) => control.endsWith(' '))).toEqual([]);

@@ -30,6 +30,15 @@ export async function runCli(args: readonly string[], variables: Record<string, 
 }
 
 /**
+ * Ends all other connections to a database. On a busy machine PostgreSQL runs the last statement of a killed process, such as
+ * its next claim, when that is gone already.
+ */
+export async function endOtherConnections(database: { query(statement: string): Promise<unknown> }): Promise<void> {
+  await database.query(`SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`);
+}
+
+/**
  * One process that runs admin commands of the build one after another. For tests of what the commands do: a process for
  * each command takes a second of CPU.
  */

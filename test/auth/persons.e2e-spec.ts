@@ -71,48 +71,46 @@ describe('/admin', () => {
     expect(entries).toEqual([expect.objectContaining({ action: 'job.canceled', target: id, person })]);
   });
 
-  it('is closed to a client that is blocked in any organization, a deleted one too, until it is unblocked', async () => {
-    const { id } = (await admin(ADMIN_TOKEN, 'POST', '/organizations', { name: 'B', plan: 'free', externalId: 'b' }))
-      .body;
-    expect((await service.get('/usage', await ada({ org_id: 'b', azp: 'blockable' }))).status).toBe(200);
-    const { keys } = (await admin(ADMIN_TOKEN, 'GET', `/organizations/${id}/keys`)).body as { keys: { id: string }[] };
-    const keyId = keys[0]?.id ?? '';
-    const outcome = async (sent: string): Promise<string> => {
-      const { status, body } = await admin(sent);
+  it('is closed to a client that is blocked there, before its first call, until it is unblocked', async () => {
+    const outcome = async (azp: string): Promise<string> => {
+      const { status, body } = await admin(await ada({ azp }));
       return `${status} ${String(body.error?.code)}`;
     };
-    const [revoke, unblock] = [['DELETE', `/keys/${keyId}`] as const, ['POST', `/keys/${keyId}/unblock`] as const];
-    const deletion = ['DELETE', `/organizations/${id}`] as const;
-    // The deletion revokes the keys of the organization, and blocks no client.
-    for (const [change, expected] of [
-      [revoke, '403 client_blocked'],
-      [unblock, '200 undefined'],
-      [revoke, '403 client_blocked'],
-      [deletion, '403 client_blocked'],
-      [unblock, '200 undefined'],
+    const change = (blocked: boolean) => admin(ADMIN_TOKEN, 'PATCH', '/clients', { client: ' unused ', blocked });
+    for (const [blocked, expected] of [
+      [true, '403 client_blocked'],
+      [true, '403 client_blocked'],
+      [false, '200 undefined'],
+      [false, '200 undefined'],
     ] as const) {
-      expect((await admin(ADMIN_TOKEN, ...change)).status).toBe(200);
-      expect(await outcome(await ada({ azp: 'blockable' }))).toBe(expected);
-      expect(await outcome(await ada())).toBe('200 undefined');
+      expect(await change(blocked)).toMatchObject({ status: 200, body: { client: 'unused', blocked } });
+      expect(await outcome('unused')).toBe(expected);
+      expect(await outcome('console')).toBe('200 undefined');
     }
+    const { entries } = (await admin(ADMIN_TOKEN, 'GET', '/audit?limit=2')).body;
+    expect(entries).toEqual([
+      expect.objectContaining({ action: 'client.unblocked', target: 'unused', organizationId: null }),
+      expect.objectContaining({ action: 'client.blocked', target: 'unused', organizationId: null }),
+    ]);
+    for (const body of [{}, { client: '', blocked: true }, { client: 'x', blocked: 'yes' }])
+      expect((await admin(ADMIN_TOKEN, 'PATCH', '/clients', body)).status).toBe(400);
   });
 
-  it('is closed to a blocked client that other organizations accept, also a new one with the same external ID', async () => {
-    const create = async (externalId: string): Promise<string> =>
-      String((await admin(ADMIN_TOKEN, 'POST', '/organizations', { name: 'D', plan: 'free', externalId })).body.id);
-    const usage = async (externalId: string): Promise<unknown> => {
-      const { status, body } = await service.get('/usage', await ada({ org_id: externalId, azp: 'shared' }));
+  it('and an organization block a client each for itself', async () => {
+    const { id } = (await admin(ADMIN_TOKEN, 'POST', '/organizations', { name: 'D', plan: 'free', externalId: 'd' }))
+      .body;
+    const usage = async (): Promise<unknown> => {
+      const { status, body } = await service.get('/usage', await ada({ org_id: 'd', azp: 'shared' }));
       return body.error?.code ?? status;
     };
-    const [id] = [await create('d'), await create('d-other')];
-    expect([await usage('d'), await usage('d-other')]).toEqual([200, 200]);
+    const asAdmin = async (): Promise<unknown> => (await admin(await ada({ azp: 'shared' }))).body.error?.code;
+    expect([await usage(), await asAdmin()]).toEqual([200, undefined]);
     const { keys } = (await admin(ADMIN_TOKEN, 'GET', `/organizations/${id}/keys`)).body as { keys: { id: string }[] };
     await admin(ADMIN_TOKEN, 'DELETE', `/keys/${keys[0]?.id}`);
-    expect([await usage('d'), await usage('d-other')]).toEqual(['client_blocked', 200]);
-    await admin(ADMIN_TOKEN, 'DELETE', `/organizations/${id}`);
-    await create('d');
-    expect(await usage('d')).toBe(200);
-    expect((await admin(await ada({ azp: 'shared' }))).body.error.code).toBe('client_blocked');
+    expect([await usage(), await asAdmin()]).toEqual(['client_blocked', undefined]);
+    await admin(ADMIN_TOKEN, 'POST', `/keys/${keys[0]?.id}/unblock`);
+    await admin(ADMIN_TOKEN, 'PATCH', '/clients', { client: 'shared', blocked: true });
+    expect([await usage(), await asAdmin()]).toEqual([200, 'client_blocked']);
   });
 
   it('stays open to a client whose organization is deleted', async () => {
@@ -148,6 +146,22 @@ describe('/admin', () => {
       expect((await admin(accepted, 'GET', '/organizations', undefined, '198.51.100.3')).status).toBe(200);
   });
 
+  it('counts wrong tokens in the metrics', async () => {
+    const failures = async (reason: string): Promise<number> => {
+      const { text } = await service.request('GET', '/metrics');
+      return Number(new RegExp(`^ct_failed_authentications_total\\{reason="${reason}"\\} (.*)$`, 'm').exec(text)?.[1]);
+    };
+    for (const [reason, token] of [
+      ['no_admin_token', 'a-wrong-token'],
+      ['invalid_token', await ada({ aud: 'other' })],
+      ['admin_role_required', await ada({ roles: [] })],
+    ] as const) {
+      const before = await failures(reason);
+      await admin(token);
+      expect([reason, await failures(reason)]).toEqual([reason, before + 1]);
+    }
+  });
+
   it('gives no access to what customers call', async () => {
     const { status, body } = await service.get('/usage', await ada());
     expect([status, body.error.code]).toEqual([403, 'organization_not_linked']);
@@ -158,10 +172,29 @@ describe('the 401 of /admin', () => {
   it('names what may be sent', async () => {
     const { body } = await admin('');
     expect(body.error.message).toMatch(/^Send the admin token or an access token in the header /);
+    const { key } = await service.organization();
+    expect((await admin(key)).body.error.message).toBe(
+      'This is an API key. Use the admin token or an access token instead.',
+    );
+    expect((await admin('wrong')).body.error.message).toBe(
+      'This is not the admin token or an access token, or was not copied exactly.',
+    );
+  });
+
+  it('and that of callers, name access tokens too', async () => {
+    expect((await service.request('GET', '/usage')).body.error.message).toBe(
+      'Send an API key or an access token in the header "Authorization: Bearer <API_KEY>".',
+    );
+    expect((await service.get('/usage', 'wrong')).body.error.message).toBe(
+      'This is not an API key or an access token, or was not copied exactly.',
+    );
+  });
+
+  it('names the admin token alone where access tokens are not accepted', async () => {
     const other = await startService({ environment: { ADMIN_TOKEN } });
     try {
       const refused = await other.get('/admin/organizations', await ada());
-      expect(refused.body.error.message).toMatch(/^Send the admin token in the header /);
+      expect(refused.body.error.message).toBe('This is an access token. Use the admin token instead.');
     } finally {
       await other.close();
     }
@@ -174,9 +207,13 @@ describe('/admin without ADMIN_TOKEN', () => {
     const other = await startService({ environment: oidc });
     try {
       expect((await other.get('/admin/organizations', await ada())).status).toBe(200);
-      for (const refused of ['undefined', ADMIN_TOKEN, ''])
-        expect((await other.get('/admin/organizations', refused)).body.error).toMatchObject({
-          ...{ code: 'unauthorized', message: expect.stringMatching(/^Send an access token in the header /) },
+      for (const [sent, message] of [
+        ['undefined', 'This is not an access token, or was not copied exactly.'],
+        [ADMIN_TOKEN, 'This is not an access token, or was not copied exactly.'],
+        ['', 'Send an access token in the header "Authorization: Bearer <TOKEN>".'],
+      ] as const)
+        expect((await other.get('/admin/organizations', sent)).body.error).toMatchObject({
+          ...{ code: 'unauthorized', message },
         });
     } finally {
       await other.close();

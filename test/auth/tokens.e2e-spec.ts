@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { exportSPKI, importJWK, type JWTPayload } from 'jose';
 import { DataSource } from 'typeorm';
+import { BackgroundLoops } from '../../src/background/background-loops.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { refuseSecrets, rowsAsText } from '../harness/plaintext-keys.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
@@ -27,8 +28,12 @@ beforeAll(async () => {
       OIDC_ISSUER: provider.issuer,
       OIDC_AUDIENCE: AUDIENCE,
       TRUST_PROXY: '1',
+      // Its loop would query the database too.
+      JOB_CONCURRENCY: 0,
     },
   });
+  // Tests count the queries of calls.
+  await service.app.get(BackgroundLoops).stop();
   organizationId = String(
     (await admin('POST', '/organizations', { name: 'Acme', plan: 'pro', externalId: 'acme' })).body.id,
   );
@@ -207,6 +212,45 @@ describe('a token by client credentials', () => {
   });
 });
 
+describe('a client that was not used for 90 days', () => {
+  it('is listed no more, and removed when another one comes, unless it is blocked or has usage', async () => {
+    const externalId = 'aging';
+    const organization = (await admin('POST', '/organizations', { name: 'Aging', plan: 'pro', externalId })).body.id;
+    const callOf = async (name: string, path?: string) =>
+      call(await provider.sign(claims({ org_id: externalId, client_id: name })), undefined, path);
+    const listed = async () =>
+      ((await admin('GET', `/organizations/${organization}/keys`)).body as { keys: Listed[] }).keys.map(
+        (key) => key.client,
+      );
+    const rows = async () =>
+      (
+        await service.query(`SELECT client FROM api_keys WHERE organization_id = '${organization}' ORDER BY client`)
+      ).map((row) => row['client']);
+    for (const name of ['blocked', 'fresh', 'idle', 'returning']) expect((await callOf(name)).status).toBe(200);
+    expect((await callOf('paying', '/channels/@2-videos-no-71/transcripts')).status).toBe(200);
+    const { keys } = (await admin('GET', `/organizations/${organization}/keys`)).body as { keys: Listed[] };
+    const idOf = (name: string) => keys.find((key) => key.client === name)?.id;
+    await admin('DELETE', `/keys/${idOf('blocked')}`);
+    const unused = `SELECT 1 FROM api_keys WHERE organization_id = '${organization}' AND last_used_at IS NULL`;
+    await until(async () => (await service.query(unused)).length === 0);
+    await service.query(
+      `UPDATE api_keys SET last_used_at = clock_now() - interval '91 days'
+         WHERE organization_id = '${organization}' AND client <> 'fresh'`,
+    );
+    expect(await listed()).toEqual(['blocked', 'fresh']);
+    expect((await callOf('returning')).status).toBe(200);
+    await until(async () => (await listed()).includes('returning'));
+    expect((await callOf('new')).status).toBe(200);
+    expect(await listed()).toEqual(['blocked', 'fresh', 'returning', 'new']);
+    expect(await rows()).toEqual(['blocked', 'fresh', 'new', 'paying', 'returning']);
+    expect((await callOf('blocked')).body.error.code).toBe('client_blocked');
+    const { report } = (await admin('GET', `/organizations/${organization}/usage?by=key`)).body;
+    expect(report.rows).toEqual([{ group: idOf('paying'), calls: 1, charged: 2, forfeited: 0 }]);
+    const { entries } = (await admin('GET', `/audit?organization=${organization}&limit=1`)).body;
+    expect(entries).toEqual([expect.objectContaining({ action: 'key.revoked', target: idOf('blocked') })]);
+  });
+});
+
 describe('the organization of a token', () => {
   it('is the one with the external ID, which only one has', async () => {
     const taken = await admin('POST', '/organizations', { name: 'Other', plan: 'free', externalId: 'acme' });
@@ -288,6 +332,8 @@ describe('an invalid token', () => {
     ['that Keycloak issued as an ID token', '(typ)', () => provider.sign(claims({ typ: 'ID' }))],
     ['that Keycloak issued for a logout', '(typ)', () => provider.sign(claims({ typ: 'Logout' }))],
     ['that is an ID token with an access token', 'at_hash', () => provider.sign(claims({ at_hash: 'x' }))],
+    ['bound to a key of its sender', '(cnf)', () => provider.sign(claims({ cnf: { jkt: 'x' } }))],
+    ['bound to a certificate', '(cnf)', () => provider.sign(claims({ cnf: { 'x5t#S256': 'x' } }))],
     ['that is an ID token with a code', 'c_hash', () => provider.sign(claims({ c_hash: 'x' }))],
   ];
 

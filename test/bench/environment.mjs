@@ -47,6 +47,7 @@ function serviceEnvironment(changes) {
     UPSTREAM_PROXY_URL: '',
     RATE_LIMIT_PER_MINUTE: '0',
     CALLS_PER_KEY: '0',
+    CALLS_PER_ORGANIZATION: '0',
     CALLS_PER_PROCESS: '0',
     ...changes,
   };

@@ -47,7 +47,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     [one, other] = (await Promise.all(
       [1, 2].map(() =>
         startService({
-          environment: { REDIS_URL: redis.url, RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0 },
+          environment: { REDIS_URL: redis.url, RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, CALLS_PER_ORGANIZATION: 0 },
         }),
       ),
     )) as [TestService, TestService];

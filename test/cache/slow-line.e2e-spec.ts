@@ -16,7 +16,7 @@ const pathTo = (channel: number): string => `/channels/@bench-${VIDEOS}x${channe
 const channels = Array.from({ length: CHANNELS }, (_channel, index) => index);
 
 describeWithRedis(`a new replica whose Redis is behind a slow line${suffix}`, () => {
-  const environment = { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0 };
+  const environment = { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, CALLS_PER_ORGANIZATION: 0 };
   let redis: RedisServer;
   let line: SlowLine;
   let filled: TestService;

@@ -57,7 +57,7 @@ describe('a call that could exceed the quota', () => {
       402,
       { code: 'plan_limit_exceeded', scope: 'key', limit: 3, used: 0, reserved: 0 },
     ]);
-    expect(refused.headers).toMatchObject({ 'x-quota-limit': '100', 'x-quota-remaining': '100' });
+    expect(refused.headers).toMatchObject({ 'x-quota-limit': '3', 'x-quota-remaining': '3' });
     const [, fitting = ''] =
       /of the monthly limit of this API key, and 3 of 3 remain\. Retry with limit=(\d+) or lower\.$/.exec(
         refused.body.error.message as string,

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
@@ -37,6 +38,14 @@ let replicas: [TestService, TestService];
       .filter(({ status }) => status === 200)
       .map(({ headers }) => headers['x-ratelimit-remaining']);
     expect(left.map(Number).sort((a, b) => a - b)).toEqual([...Array(RATE).keys()]);
+  });
+
+  it('grant an organization exactly ten times the rate of a key, for any distribution of its keys and calls', async () => {
+    const { id } = await replicas[0].organization();
+    const issue = () => replicas[0].app.get(ApiKeysService).issue({ organizationId: id });
+    const keys = await Promise.all(Array.from({ length: 12 }, issue));
+    const responses = await spread(12 * RATE, (replica, index) => replica.get('/usage', keys[index % 12]?.key ?? ''));
+    expect(statuses(responses)).toEqual([...Array<number>(10 * RATE).fill(200), ...Array<number>(2 * RATE).fill(429)]);
   });
 
   it('use local counts when Redis is killed, and each logs it once', async () => {

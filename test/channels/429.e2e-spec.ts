@@ -208,7 +208,7 @@ describe('an address that keeps failing to authenticate', () => {
 describe('a rate limit of 0', () => {
   it('disables the limit', async () => {
     const unlimited = await startService({
-      environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, CALLS_PER_PROCESS: 0 },
+      environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, CALLS_PER_ORGANIZATION: 0, CALLS_PER_PROCESS: 0 },
     });
     try {
       const { key } = await unlimited.organization();

@@ -5,7 +5,7 @@ let service: TestService;
 let key: string;
 
 beforeAll(async () => {
-  service = await startService({ environment: { UPSTREAM_RETRIES: 0, UPSTREAM_TIMEOUT_SECONDS: 1 } });
+  service = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
   ({ key } = await service.organization());
 });
 afterAll(() => service.close());

@@ -5,7 +5,7 @@ import { startService, type ServiceResponse, type TestService } from '../harness
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 2, UPSTREAM_RETRIES: 0 } });
+  service = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 5, UPSTREAM_RETRIES: 0 } });
 });
 afterAll(() => service.close());
 
@@ -70,7 +70,7 @@ describe('a call that the pace cannot serve before its deadline', () => {
   let paced: TestService;
 
   beforeAll(async () => {
-    paced = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 3, UPSTREAM_TIMEDTEXT_PER_MINUTE: 10 } });
+    paced = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 20, UPSTREAM_TIMEDTEXT_PER_MINUTE: 2 } });
   });
   afterAll(() => paced.close());
 

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
+import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 
@@ -55,6 +57,28 @@ describe('the quota headers', () => {
     expect(Number(answer.headers['x-quota-reset'])).toBeGreaterThan(0);
     const rows = await service.query(`SELECT id FROM quota_reservations WHERE organization_id = '${id}'`);
     expect(rows).toHaveLength(1);
+  });
+
+  it('of a key with a limit of its own are that limit while less remains for it, in every answer', async () => {
+    const { id: organizationId, key: unlimited } = await service.organization({ monthlyLimit: 100 });
+    const { key } = await service.app.get(ApiKeysService).issue({ organizationId, monthlyLimit: 5 });
+    const path = '/channels/@4-videos-no-11/transcripts';
+    const fetched = await service.get(path, key);
+    const cached = await service.get(path, key);
+    const refused = await service.get('/channels/@4-videos-no-12/transcripts', key);
+    for (const [answer, status] of [
+      [fetched, 200],
+      [cached, 200],
+      [refused, 402],
+    ] as const) {
+      expect([answer.status, ...quotaOf(answer)]).toEqual([status, 5, 1]);
+      expect(answer.headers['ratelimit-policy']).toContain('"month";q=5;');
+      expect(answer.headers['ratelimit']).toContain('"month";r=1;');
+    }
+    expect(refused.body.error).toMatchObject({ scope: 'key', limit: 5, used: 4 });
+    expect(quotaOf(await service.get(path, unlimited))).toEqual([100, 96]);
+    await service.app.get(OrganizationsService).change(organizationId, { monthlyLimit: 4 });
+    expect(quotaOf(await service.get(path, key))).toEqual([4, 0]);
   });
 
   it('use the clock of the database, not of the process, for the seconds until the next month', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { generatedChannelByHandle } from '../fake-youtube/catalogue/generated-channels.js';
 import { FOG_BANK_HUB } from '../fake-youtube/catalogue/other-channels.js';
 import { until } from '../harness/until.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
@@ -13,6 +14,9 @@ beforeEach(() => service.fakeYoutube.reset());
 
 const idsOf = ({ body }: ServiceResponse): string[] =>
   (body.uploads ?? body.results).map(({ videoId }: { videoId: string }) => videoId) as string[];
+
+const shortsOf = (handle: string): string[] =>
+  (generatedChannelByHandle(handle)?.uploads() ?? []).filter(({ short }) => short).map(({ id }) => id);
 
 const TIDEWATER = ['tw-chowder_', 'tw-bread___', 'tw-mackerel', 'tw-pickles_', 'tw-tea_____'];
 
@@ -129,32 +133,47 @@ describe('kinds', () => {
 });
 
 describe('rare kinds', () => {
-  /** Ten of every fifty uploads are Shorts. */
-  const CHANNEL = '/channels/@archive-700x1';
+  /** Ten of every fifty uploads are Shorts, the others are longer than three minutes. */
+  const CHANNEL = '/channels/@archive-700x61';
+  /** Its lists are cached for longer than a test takes. */
+  let lasting: TestService;
+  beforeAll(async () => {
+    lasting = await startService();
+  });
+  afterAll(() => lasting.close());
 
   it('are found below the first page, for the requests of one list, which is cached', async () => {
-    const { key } = await service.organization();
-    const { requests } = service.fakeYoutube;
+    const { key } = await lasting.organization();
+    const { requests } = lasting.fakeYoutube;
     const lists = () => requests.count({ kind: ['browse-uploads', 'browse-continuation'] });
-    const found = await service.get(`${CHANNEL}/uploads?limit=30&kinds=short`, key);
-    const kinds = found.body.uploads.map(({ metadata }: { metadata: { kind: string } }) => metadata.kind) as string[];
-    expect(kinds).toEqual(Array(30).fill('short'));
+    const found = await lasting.get(`${CHANNEL}/uploads?limit=30&kinds=short`, key);
+    const kinds = found.body.uploads.map(({ metadata }: { metadata: { kind: string | null } }) => metadata.kind);
+    // Of the first page by the list of Shorts, below it by the length, which can be that of a video too.
+    expect(kinds).toEqual([...Array<string>(20).fill('short'), ...Array<null>(10).fill(null)]);
+    expect(idsOf(found).slice(0, 20)).toEqual(shortsOf('@archive-700x61').slice(0, 20));
+    // What states no length is private or deleted.
+    expect(
+      found.body.uploads.map(
+        ({ metadata }: { metadata: { durationSeconds: number | null } }) => metadata.durationSeconds ?? 0,
+      ),
+    ).toEqual(expect.not.arrayContaining([183]));
     const listed = lists();
-    const all = await service.get(`${CHANNEL}/uploads?limit=100&kinds=short`, key);
+    const all = await lasting.get(`${CHANNEL}/uploads?limit=100&kinds=short`, key);
     expect([idsOf(all).length, idsOf(all).slice(0, 30)]).toEqual([100, idsOf(found)]);
-    const { body } = await service.get(`${CHANNEL}/transcripts?limit=25&kinds=live,upcoming`, key);
+    const { body } = await lasting.get(`${CHANNEL}/transcripts?limit=25&kinds=live,upcoming`, key);
     expect([body.results, body.summary.total]).toEqual([[], 0]);
     expect(lists()).toBe(listed);
   });
 
-  it('are looked for 500 uploads deep, in five pages, and their kinds in two of the Shorts', async () => {
-    const { key } = await service.organization();
-    const { requests } = service.fakeYoutube;
-    const { body } = await service.get('/channels/@archive-900x1/uploads?limit=25&kinds=live', key);
+  it('are looked for 500 uploads deep, in five pages, which go on from the first', async () => {
+    const { key } = await lasting.organization();
+    const { requests } = lasting.fakeYoutube;
+    requests.clear();
+    const { body } = await lasting.get('/channels/@archive-900x1/uploads?limit=25&kinds=live', key);
     expect(body.uploads).toEqual([]);
-    // The first page is read again, because by itself it often is enough.
-    expect(requests.count({ kind: 'browse-uploads' })).toBe(2);
-    expect(requests.count({ kind: 'browse-continuation' })).toBe(4 + 1);
+    expect(requests.count({ kind: 'browse-uploads' })).toBe(1);
+    expect(requests.count({ kind: 'browse-shorts' })).toBe(1);
+    expect(requests.count({ kind: 'browse-continuation' })).toBe(4);
   });
 });
 

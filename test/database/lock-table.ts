@@ -23,14 +23,17 @@ export async function stallTable(databaseUrl: string, table: string): Promise<()
   return release;
 }
 
-/** Holds the locks of a statement on a connection of its own until the returned function is called. */
-export async function holdLock(databaseUrl: string, statement: string): Promise<() => Promise<void>> {
+/** Holds the locks of a statement on a connection of its own until the returned function ends its transaction. */
+export async function holdLock(
+  databaseUrl: string,
+  statement: string,
+): Promise<(end?: 'COMMIT' | 'ROLLBACK') => Promise<void>> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
   await client.query('BEGIN');
   await client.query(statement);
-  return async () => {
-    await client.query('COMMIT');
+  return async (end = 'COMMIT') => {
+    await client.query(end);
     await client.end();
   };
 }

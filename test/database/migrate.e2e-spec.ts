@@ -1,5 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { migrateDatabase } from '../../src/database/data-source.js';
+import { Client } from 'pg';
 import { startService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { holdLock, WAITING_FOR_LOCKS } from './lock-table.js';
@@ -158,6 +160,87 @@ describe('a migration that waits for a lock', () => {
     } finally {
       await service.close();
     }
+  });
+});
+
+/** The tests' server has the locks of other tests as well. */
+const HOLDER = `
+  SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
+describe('a start while another process migrates', () => {
+  /** A process of this version, which waits for a table. */
+  const migrateSlowly = async (): Promise<{ end: () => Promise<void>; pid: unknown }> => {
+    await migrate();
+    await schema.write(SECOND, 'LOCK TABLE measurements;\n');
+    const release = await holdLock(database.url, 'LOCK TABLE measurements IN ACCESS SHARE MODE');
+    const migration = migrate();
+    await until(async () => (await database.query(HOLDER)).length > 0);
+    const [holder] = await database.query(HOLDER);
+    return { end: async () => release().then(() => migration), pid: holder?.['pid'] };
+  };
+  const since = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ';
+  const holderOf = (pid: unknown): string =>
+    `Another process migrates this database: the backend ${String(pid)} of PostgreSQL \\(channel-transcripts migration, .*\\) has the lock, since ${since}\\.`;
+
+  it('says once who has the lock and since when, and is migrated when that has ended', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    const other = await migrateSlowly();
+    const waits = () => warn.mock.calls.filter(([line]) => JSON.stringify(line).includes('has the lock'));
+    // Each look at the clock is a second later.
+    let clock = performance.now();
+    const now = jest.spyOn(performance, 'now').mockImplementation(() => (clock += 1_000));
+    const waiting = migrateDatabase(database.url, schema.path, 10_000);
+    try {
+      await new Promise<void>((resolve) =>
+        now.mockImplementation(() => (waits().length > 0 && resolve(), (clock += 1_000))),
+      );
+    } finally {
+      now.mockRestore();
+    }
+    await other.end();
+    await waiting;
+    expect(waits()).toEqual([
+      [
+        {
+          event: 'migration_waits',
+          message: expect.stringMatching(new RegExp(`^${holderOf(other.pid)} Waiting for it\\.$`)),
+        },
+      ],
+    ]);
+    warn.mockRestore();
+  });
+
+  it('ends with one line that names it after MIGRATION_WAIT_SECONDS', async () => {
+    const other = await migrateSlowly();
+    const failure = await migrateDatabase(database.url, schema.path, 1).catch((error: unknown) => error);
+    expect(failure).toEqual(
+      refused(new RegExp(`^${holderOf(other.pid)} Waited 1 s \\(MIGRATION_WAIT_SECONDS\\)\\. If it does not end: .*$`)),
+    );
+    await other.end();
+  });
+
+  it('waits for one of the former version, whose lock is that of its session', async () => {
+    const former = new Client({ connectionString: database.url });
+    await former.connect();
+    await former.query('SELECT pg_advisory_lock(4771902381)');
+    expect(await migrateDatabase(database.url, schema.path, 1).catch((error: unknown) => error)).toEqual(
+      refused(/has the lock/),
+    );
+    await former.end();
+    await migrate();
+  });
+
+  it('ends when its own lock is lost', async () => {
+    await migrate();
+    await schema.write(SECOND, 'LOCK TABLE measurements;\n');
+    const release = await holdLock(database.url, 'LOCK TABLE measurements IN ACCESS SHARE MODE');
+    const migration = refusal();
+    await until(async () => (await database.query(HOLDER)).length > 0);
+    await database.query(`SELECT pg_terminate_backend(pid) FROM (${HOLDER}) holder`);
+    expect(await migration).toBeInstanceOf(Error);
+    await release();
+    expect(await applied()).not.toContain('0002-second.sql');
   });
 });
 

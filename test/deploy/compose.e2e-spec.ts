@@ -94,6 +94,12 @@ describe('docker compose up', () => {
     expect(compose.services[name]).toMatchObject({ logging });
   });
 
+  it('gives the service a role that is not the superuser of PostgreSQL', () => {
+    const { POSTGRES_USER, SERVICE_ROLE = '' } = postgres.environment ?? {};
+    expect([POSTGRES_USER, interpolate(SERVICE_ROLE, filledIn)]).toEqual(['postgres', 'app']);
+    expect(postgres.volumes).toContain('./deploy/postgres-role.sh:/docker-entrypoint-initdb.d/role.sh:ro');
+  });
+
   it('explains what to do when the password is missing, and contains no password', () => {
     const { DATABASE_URL = '' } = environmentOfService;
     expect(() => interpolate(DATABASE_URL, {})).toThrow('set POSTGRES_PASSWORD in .env, of letters and digits');

@@ -15,6 +15,7 @@ export const REQUEST_KINDS = [
   'timedtext',
   'page',
   'po-token',
+  'client-version',
   'other',
 ] as const;
 export type RequestKind = (typeof REQUEST_KINDS)[number];
@@ -52,6 +53,7 @@ const GET_KINDS: Record<string, RequestKind> = {
   '/feeds/videos.xml': 'feed',
   '/api/timedtext': 'timedtext',
   '/iframe_api': 'page',
+  '/sw.js_data': 'client-version',
 };
 const POST_KINDS: Record<string, RequestKind> = {
   '/youtubei/v1/navigation/resolve_url': 'resolve',

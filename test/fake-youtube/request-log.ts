@@ -10,7 +10,7 @@ export interface RecordedRequest extends Omit<Incoming, 'url' | 'body'> {
 }
 
 const RECORDED_MAX = 20_000;
-const WAIT_MS = 5_000;
+const WAIT_MS = 60_000;
 
 /** The requests received since the last reset, at most the latest 20,000. */
 export class RequestLog {

@@ -2,6 +2,7 @@ import { browse } from './calls/browse.js';
 import { feed } from './calls/feed.js';
 import { playerPage } from './calls/po-token.js';
 import { player } from './calls/player.js';
+import { clientVersion, isRetired } from './calls/client-version.js';
 import { resolveUrl, visitorId } from './calls/resolve-url.js';
 import { timedtext } from './calls/timedtext.js';
 import { type FakeResponse, htmlNotFound, invalidArgument } from './rendered-bodies.js';
@@ -27,11 +28,13 @@ const OTHERS: Partial<Record<RequestKind, Responder>> = {
   feed,
   timedtext,
   page: playerPage,
+  'client-version': (_incoming, { settings }) => clientVersion(settings),
   'po-token': (incoming, { tokens }) => tokens.respond(incoming),
 };
 
 /** The response of the platform to a request when nothing goes wrong. */
 export function respond(incoming: Incoming, state: ServerState): FakeResponse {
+  if (isRetired(incoming, state.settings)) return invalidArgument();
   const innertube = INNERTUBE[incoming.kind];
   if (innertube) return incoming.body && incoming.client !== null ? innertube(incoming, state) : invalidArgument();
   return OTHERS[incoming.kind]?.(incoming, state) ?? htmlNotFound();

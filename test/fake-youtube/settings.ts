@@ -34,6 +34,11 @@ const settings = z.strictObject({
     .describe('whether player requests without visitor data issued for their client and address get a bot check'),
   listEndsAt: amount.nullable().describe('where every list ends, whatever its header states; null: at its end'),
   countryOf: z.string().nullable().describe('the address in whose country the videos play that no other country plays'),
+  webVersion: z.string().describe('the version of WEB that the platform states in /sw.js_data'),
+  webVersionsRetired: z
+    .array(z.string())
+    .readonly()
+    .describe('versions of WEB that get 400 for lists, names and channels when the headers of a request state them'),
   budgets: budgets.nullable().describe('what each address may request; null: anything'),
 });
 export type Settings = z.output<typeof settings>;
@@ -75,6 +80,8 @@ const DEFAULTS: Settings = {
   visitorDataRequired: false,
   listEndsAt: null,
   countryOf: null,
+  webVersion: '2.20261120.01.00',
+  webVersionsRetired: [],
   budgets: null,
 };
 

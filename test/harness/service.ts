@@ -11,7 +11,6 @@ import { startFakeYoutube, type FakeYoutube, type FakeYoutubeOptions } from '../
 import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
 import { createTestDatabase } from '../database/test-database.js';
 import { send, type HttpResponse } from './http-request.js';
-import { useOwnTimeouts } from '../jest/wide-timeouts.js';
 import { randomPart, refuseSecrets, rowsAsText } from './plaintext-keys.js';
 
 export interface ServiceResponse extends HttpResponse {
@@ -62,7 +61,6 @@ export interface TestServiceOptions {
 
 /** Starts the service in this process. */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
-  if (options.interruptible) useOwnTimeouts();
   const database = await createTestDatabase(options.databaseUrl ? 'empty' : 'migrated');
   const direct = options.databaseUrl ? await options.databaseUrl(database.url) : database.url;
   const link = options.interruptible ? await interruptibleLink(direct) : undefined;

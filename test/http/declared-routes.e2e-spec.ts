@@ -18,7 +18,8 @@ import { useMiddleware } from '../../src/bootstrap.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { Environment } from '../../src/config/environment.js';
 import { HttpModule } from '../../src/http/http.module.js';
-import { AllowsHead, AnyQuery, BodyBytesMax, Probe, Public } from '../../src/http/route.decorators.js';
+import { AllowsHead, AnyQuery, BodyBytesMax, Probe, Public, Reads } from '../../src/http/route.decorators.js';
+import { requiredScope, Routes } from '../../src/http/routes.js';
 import { ShutdownState } from '../../src/http/shutdown-state.js';
 import { Optional } from '../../src/http/validation.js';
 import { createLogger } from '../../src/observability/logging/logger.js';
@@ -79,6 +80,7 @@ class DeclaredController {
   }
 
   @Post()
+  @Reads()
   @BodyBytesMax(100)
   write(@Body() body: object): object {
     return body;
@@ -166,6 +168,18 @@ describe('a route', () => {
     expect((await call('POST', '/trial/a/boats', '{"boat":"tern"}')).text).toBe('{"boat":"tern"}');
     expect(await refusal('POST', '/trial/a/boats', '{"oar":2}')).toEqual([400, 'invalid_request', 'oar']);
     expect(await refusal('POST', '/trial/a/boats?boat=tern', '{}')).toEqual([400, 'invalid_request', 'boat']);
+  });
+
+  it('requires the scope write unless it is a GET, or declares that it reads only', () => {
+    const scopes = app.get(Routes).all.map(({ method, path, scope }) => [`${method} ${path}`, scope]);
+    expect(Object.fromEntries(scopes)).toMatchObject({
+      ...{ 'GET /trial/{id}': 'read', 'POST /trial/{id}': 'write', 'POST /trial/{id}/boats': 'write' },
+      ...{ 'GET /open': 'read', 'POST /open': 'read' },
+    });
+    const message = (): object => ({});
+    expect(requiredScope([message, StrictController])).toBe('write');
+    Reads()(message);
+    expect(requiredScope([message, StrictController])).toBe('read');
   });
 
   it('that declares HEAD, any query or a larger body has them', async () => {

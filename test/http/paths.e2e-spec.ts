@@ -12,7 +12,9 @@ let key: string;
 let routes: { path: string; method: string; token: string }[];
 
 beforeAll(async () => {
-  service = await startService({ environment: { ADMIN_TOKEN, CALLS_PER_KEY: 0, RATE_LIMIT_PER_MINUTE: 0 } });
+  service = await startService({
+    environment: { ADMIN_TOKEN, CALLS_PER_KEY: 0, CALLS_PER_ORGANIZATION: 0, RATE_LIMIT_PER_MINUTE: 0 },
+  });
   organization = await service.organization();
   ({ key } = organization);
   const { paths } = (await service.request('GET', '/docs-json')).body as { paths: Record<string, object> };
@@ -125,4 +127,36 @@ describe('a route in its documented spelling', () => {
       expect([400, 404]).toContain((await request('GET', target))[0]);
     },
   );
+});
+
+describe('a path that is not served', () => {
+  it.each([
+    ['/Channels/@tidewater/transcripts', '/channels/{id}/transcripts'],
+    ['/channel/@tidewater/transcripts', '/channels/{id}/transcripts'],
+    ['/v1/channels/@tidewater/transcripts', '/channels/{id}/transcripts'],
+    ['/Channels/https://www.youtube.com/@tidewater/transcripts?limit=1', '/channels/{id}/transcripts'],
+    ['/usage/', '/usage'],
+    ['/health/live/', '/health/live'],
+    ['/docs/', '/docs'],
+    ['/DOCS', '/docs'],
+  ])('(%s) names the one that is meant, as the document has it', async (path, meant) => {
+    const { status, body } = await service.request('GET', path);
+    const message = `Not found. Did you mean ${meant}? See /docs for the available endpoints.`;
+    expect([status, body.error]).toEqual([404, expect.objectContaining({ code: 'not_found', message })]);
+  });
+
+  it('names none without one, and repeats nothing of it', async () => {
+    const { body } = await service.request('GET', `/${key}/wp-login.php`);
+    expect(body.error.message).toBe('Not found. See /docs for the available endpoints.');
+  });
+
+  it('names no path of administration where that is off', async () => {
+    const without = await startService();
+    try {
+      const { body } = await without.request('GET', '/Admin/organizations');
+      expect(body.error.message).toBe('Not found. See /docs for the available endpoints.');
+    } finally {
+      await without.close();
+    }
+  });
 });

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { JobRun } from './job-run.js';
 import { LEASES_SECONDS, SliceSteps } from './slice-steps.js';
-
-jest.setTimeout(120_000);
 
 const RUNS = 6;
 /** Two slices: the first has 25 videos. */

@@ -10,7 +10,13 @@ let idle: TestService;
 
 beforeAll(async () => {
   idle = await startService({
-    environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, JOB_CONCURRENCY: 0, JOBS_PER_ORGANIZATION: 2 },
+    environment: {
+      RATE_LIMIT_PER_MINUTE: 0,
+      CALLS_PER_KEY: 0,
+      CALLS_PER_ORGANIZATION: 0,
+      JOB_CONCURRENCY: 0,
+      JOBS_PER_ORGANIZATION: 2,
+    },
   });
 });
 afterAll(() => idle.close());
@@ -33,6 +39,7 @@ describe('a new job', () => {
         ...{ match: 'all', kinds: [], include: [], chunkSeconds: null },
       },
       summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
+      hidden: 0,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       startedAt: null,
       finishedAt: null,

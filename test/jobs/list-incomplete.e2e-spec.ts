@@ -36,23 +36,61 @@ describe('a job whose list ends before the number of videos that it states', () 
     expect(await run.videoIds()).toEqual(ALL);
   });
 
-  it('is read again ever more seldom while nothing is added, without changing its state', async () => {
+  it('is read again ever more seldom, and completes when three reads over at least an hour end at the same video', async () => {
     const run = await steps.job('@fogsignalradio');
-    steps.service.fakeYoutube.set({ listEndsAt: 200 });
+    steps.service.fakeYoutube.set({ listEndsAt: 199 });
     await steps.finish();
-    for (const seconds of [600, 600, 3_600, 21_600, 21_600]) {
-      const { state, reason, checkAgainSeconds } = await run.get();
-      expect({ state, reason }).toEqual(PAUSED);
+    for (const seconds of [600, 600, 3_600]) {
+      const { state, reason, checkAgainSeconds, hidden } = await run.get();
+      expect({ state, reason, hidden }).toEqual({ ...PAUSED, hidden: 31 });
       expect(checkAgainSeconds).toBeGreaterThan(Math.min(seconds, 3_600) - 60);
       await steps.pass(seconds - 60);
       expect(await steps.step()).toBe(false);
       await steps.pass(60);
-      await steps.steps(1);
-      expect(await run.get()).toMatchObject({ ...PAUSED, checkAgainSeconds: 2 });
-      await steps.steps(1);
-      expect(await steps.step()).toBe(false);
+      await steps.finish();
     }
-    expect((await run.verify()).summary.total).toBe(200);
+    const summary = { total: 199, succeeded: 199, pending: 0 };
+    expect(await run.verify()).toMatchObject({ state: 'completed', reason: null, hidden: 31, summary });
+    expect(await steps.step()).toBe(false);
+  });
+
+  it('waits on while its list ends at another video each time, and counts anew from there', async () => {
+    const run = await steps.job('@fogsignalradio');
+    for (const [read, listEndsAt] of [100, 200, 100, 200, 200].entries()) {
+      steps.service.fakeYoutube.set({ listEndsAt });
+      await steps.pass(read === 0 ? 0 : 21_600);
+      await steps.finish();
+      expect(await run.get()).toMatchObject(PAUSED);
+    }
+    await steps.pass(21_600);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', hidden: 30, summary: { total: 200 } });
+  });
+
+  it('waits an hour however often it is resumed', async () => {
+    const run = await steps.job('@fogsignalradio');
+    steps.service.fakeYoutube.set({ listEndsAt: 100 });
+    await steps.finish();
+    for (let resumed = 0; resumed < 4; resumed++) {
+      await run.resume();
+      await steps.finish();
+    }
+    expect(await run.get()).toMatchObject(PAUSED);
+    await steps.pass(3_600);
+    await run.resume();
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', hidden: 130 });
+  });
+
+  it('waits on while its last page cannot be read', async () => {
+    const run = await steps.job('@fogsignalradio');
+    steps.service.fakeYoutube.setFaults({ kind: 'incomplete', match: { kind: 'browse-continuation' } });
+    await steps.finish();
+    for (let read = 0; read < 4; read++) {
+      await steps.pass(21_600);
+      await steps.finish();
+    }
+    expect(await run.get()).toMatchObject({ ...PAUSED, hidden: 0, summary: { total: 100 } });
   });
 
   it('reads the list at once when it is resumed', async () => {

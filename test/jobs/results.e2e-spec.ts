@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import { request as httpRequest } from 'node:http';
+import { request as httpRequest, type Server } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Environment } from '../../src/config/environment.js';
 import type { JobDto as Job } from '../../src/jobs/dto/job.dto.js';
 import { ResponseMemory } from '../../src/transcripts/response-memory.js';
 import { startService, type TestService } from '../harness/service.js';
@@ -245,13 +244,14 @@ describe('a reader of results that does not read', () => {
   afterEach(() => readers.splice(0).forEach((reader) => reader.destroy()));
 
   /** Requests all results. @returns both ends of the connection */
-  async function requested(): Promise<{ reader: Socket; socket: Socket }> {
-    const accepted = new Promise<Socket>((resolve) => service.app.getHttpServer().once('connection', resolve));
-    const { port } = service.app.getHttpServer().address() as AddressInfo;
+  async function requested(of = service, owner = key, job = id): Promise<{ reader: Socket; socket: Socket }> {
+    const server: Server = of.app.getHttpServer();
+    const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve));
+    const { port } = server.address() as AddressInfo;
     const reader = connect(port, '127.0.0.1').pause();
     readers.push(reader);
     reader.write(
-      `GET /jobs/${id}/results HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n` +
+      `GET /jobs/${job}/results HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer ${owner}\r\n` +
         `Accept: application/x-ndjson\r\n\r\n`,
     );
     return { reader, socket: await accepted };
@@ -284,18 +284,14 @@ describe('a reader of results that does not read', () => {
     expect(text).toContain('"type":"summary"');
   });
 
-  it('is disconnected when it has not taken a part within twice the deadline of a call', async () => {
-    const environment = service.app.get(Environment);
-    const { REQUEST_DEADLINE_SECONDS: deadlineSeconds } = environment;
-    environment.REQUEST_DEADLINE_SECONDS = 0.25;
-    try {
-      // Whether it waits for the reader is not looked for: half a second can pass between two looks of a busy machine.
-      const { socket } = await requested();
-      // Before it counts as a reader that takes nothing.
-      await until(() => socket.destroyed && memory.heldBytes === 0);
-    } finally {
-      environment.REQUEST_DEADLINE_SECONDS = deadlineSeconds;
-    }
+  it('is disconnected by the limit of all responses', async () => {
+    const other = await startService({ stalledReaderMs: 500 });
+    const { key } = await other.organization();
+    const id = await createJob(other, key, { channel: '@bench-100x1500' });
+    await waitForJob(other, key, id);
+    const { socket } = await requested(other, key, id);
+    await until(() => socket.destroyed && other.app.get(ResponseMemory).heldBytes === 0);
+    await other.close();
   });
 
   it('receives no complete body when the job is deleted meanwhile', async () => {

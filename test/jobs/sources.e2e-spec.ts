@@ -110,41 +110,45 @@ describe('a job of some kinds', () => {
     expect((await limited.get()).state).toBe('running');
   });
 
-  it('fetches and charges exactly these of 300 uploads, and none of a kind that lists mark', async () => {
+  it('fetches and charges exactly these of 300 uploads, and none of a kind or length that lists state', async () => {
     const { requests } = steps.service.fakeYoutube;
-    const shorts = await steps.job({ channel: '@archive-300x51', kinds: ['short'] });
+    const shorts = await steps.job({ channel: '@archive-300x61', kinds: ['short'] });
     await steps.finish();
-    const summary = { total: 60, succeeded: 60, fetched: 60 };
+    // Below the first page the list states no length of eight private and deleted ones either.
+    const summary = { total: 60 + 8, succeeded: 60, fetched: 60 };
     expect(await shorts.verify()).toMatchObject({ state: 'completed', summary });
-    // A single page of Shorts has them all.
+    // The list of Shorts is read for the first page, and below it those that are not longer than three minutes are taken.
     expect(requests.count({ kind: ['browse-uploads', 'browse-shorts', 'browse-continuation'] })).toBe(1 + 1 + 2);
     const live = await steps.job({ channel: '@archive-300x52', kinds: ['live', 'upcoming'] });
     await steps.finish();
     expect(await live.verify()).toMatchObject({ state: 'completed', summary: { total: 0 } });
   });
 
-  it('tells Shorts deep in the list, and reads on in their list only for one of both kinds', async () => {
+  it('keeps below the first page what can be of them by its length, for the requests of the list alone', async () => {
     const { fakeYoutube } = steps.service;
     const channel = '@fogsignalradio';
-    const deep = fakeYoutube.publish({ channel, as: 'short', count: 3, below: 150 });
+    const deep = fakeYoutube.publish({
+      ...{ channel, as: 'short', count: 3, below: 150 },
+      publishedAt: new Date(FOG_SIGNAL.uploads()[150]?.publishedAt ?? ''),
+    });
     const newest = fakeYoutube.publish({ channel, as: 'short', count: 130 });
     const listed = async (kinds: VideoKind[]): Promise<string[]> => {
+      await steps.service.query('DELETE FROM jobs');
       fakeYoutube.requests.clear();
       const run = await steps.job({ channel, kinds });
       await steps.steps(4);
-      return run.videoIds();
+      expect(fakeYoutube.requests.count({ kind: 'browse-shorts' })).toBe(1);
+      expect(fakeYoutube.requests.count({ kind: 'browse-continuation' })).toBe(3);
+      return (await run.videoIds()).sort();
     };
-    const continuations = () => fakeYoutube.requests.count({ kind: 'browse-continuation' });
-    expect(await listed(['short'])).toEqual([...newest, ...deep]);
-    expect(continuations()).toBe(3 + 1);
-    await steps.service.query('DELETE FROM jobs');
-    expect(await listed(['video', 'live'])).toEqual(FOG_SIGNAL.uploads().map(({ id }) => id));
-    expect(continuations()).toBe(3 + 1);
-    for (const kinds of [[], ['short', 'video']] satisfies VideoKind[][]) {
-      await steps.service.query('DELETE FROM jobs');
-      expect(await listed(kinds)).toHaveLength(363);
-      expect(continuations()).toBe(3);
-    }
+    const all = FOG_SIGNAL.uploads();
+    const brief = all.filter(({ durationSeconds }) => durationSeconds <= 181);
+    expect(brief.length).toBeGreaterThan(0);
+    const idsOfAll = (videos: readonly { id: string }[]) => videos.map(({ id }) => id);
+    expect(await listed(['short'])).toEqual([...newest, ...deep, ...idsOfAll(brief)].sort());
+    // The first page has a hundred of the newest, which are known to be Shorts.
+    expect(await listed(['video', 'live'])).toEqual([...newest.slice(100), ...deep, ...idsOfAll(all)].sort());
+    expect(await listed([])).toHaveLength(363);
   });
 });
 

@@ -67,7 +67,7 @@ const PAGES: readonly ListedPage[] = [
   { uploads: UPLOADS, next: null, incomplete: false },
   { uploads: UPLOADS, next: 'more', incomplete: false },
   { uploads: UPLOADS, next: null, incomplete: true },
-].map((page) => ({ channel: CHANNEL, playlist: null, ...page }));
+].map((page) => ({ channel: CHANNEL, playlist: null, hidden: null, listEnd: null, ...page }));
 const OF_VIDEOS: readonly SliceOutcome[] = [
   { type: 'nothing_due' },
   { type: 'without_quota', quota: { limit: 5, used: 4 } },

@@ -85,6 +85,11 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
     const { client } = await customer({}, mode);
     expect(client.getServerVersion()).toMatchObject({ name: 'channel-transcripts' });
     const { tools } = await client.listTools();
+    // A client gives the list to the model with each conversation.
+    expect(JSON.stringify(tools).length).toBeLessThanOrEqual(16_000);
+    expect(JSON.stringify(tools)).not.toMatch(/9007199254740991|\$schema/);
+    const ofChannel = tools.find(({ name }) => name === 'get_channel_transcripts');
+    expect(JSON.stringify(ofChannel?.inputSchema)).toContain('leaves out live and announced ones');
     expect(tools.map(({ name }) => name)).toEqual([
       'list_channel_uploads',
       'get_channel_transcripts',
@@ -347,6 +352,18 @@ describe('a refused call of a tool', () => {
     const { text } = await call(client, 'start_archive_job', { channel: `https://www.youtube.com/c/${key}` });
     expect(text).toMatch(/^invalid_request: channel must not contain an API key/);
     expect(text).not.toContain(key);
+  });
+
+  it('and any result show invisible and direction characters, in which a text can hide instructions', async () => {
+    const { client } = await customer();
+    const { text } = await call(client, 'get_usage', { 'a\u202eb': 1 });
+    expect(text).toContain('a\ufffdb');
+    const { structured } = await call(client, 'start_archive_job', { channel: '@tidewater', limit: 1 });
+    const job = () => call(client, 'get_job', { id: structured.id });
+    await until(async () => (await job()).structured.state === 'completed');
+    const channel = JSON.stringify({ id: `UC${'x'.repeat(22)}`, name: 'har\u2066bour\u200b', handle: null });
+    await service.query(`UPDATE jobs SET channel = '${channel}' WHERE id = '${structured.id}'`);
+    expect((await job()).text).toContain('for har\ufffdbour\ufffd: completed');
   });
 
   it('is one of a plan without the feature, or of a used-up quota', async () => {

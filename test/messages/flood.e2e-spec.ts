@@ -24,6 +24,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
           MESSAGE_PORT: 0,
           NATS_URL: broker && [broker.url],
           CALLS_PER_KEY: 0,
+          CALLS_PER_ORGANIZATION: 0,
           CALLS_PER_PROCESS: AT_ONCE,
           RATE_LIMIT_PER_MINUTE: 0,
         },

@@ -22,6 +22,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
       MESSAGE_TRANSPORT: 'nats',
       NATS_URL: [broker.url],
       CALLS_PER_KEY: 0,
+      CALLS_PER_ORGANIZATION: 0,
       RATE_LIMIT_PER_MINUTE: 0,
     } satisfies Partial<Environment>;
     const first = await startService({ environment: messages });

@@ -35,6 +35,10 @@ describe('the page about errors', () => {
     }
   });
 
+  it('names no file, which callers do not have, and no raw Markdown', () => {
+    expect(page).not.toMatch(/\.md|docs\/(?!errors)|\]\(/);
+  });
+
   it('is HTML whose policy allows its one style and nothing else', async () => {
     const { status, headers } = await service.request('HEAD', '/docs/errors');
     expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);

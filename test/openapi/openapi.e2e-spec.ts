@@ -24,8 +24,17 @@ interface Operation {
   summary: string;
   security?: object[];
   tags?: string[];
-  parameters?: { name: string; description?: string; example?: unknown; schema: Schema }[];
+  parameters?: Parameter[];
+  requestBody?: { content: Record<string, Media> };
   responses: Record<string, OneResponse>;
+}
+interface Parameter {
+  name: string;
+  required?: boolean;
+  description?: string;
+  example?: unknown;
+  examples?: object;
+  schema: Schema;
 }
 interface OneResponse {
   description: string;
@@ -92,8 +101,8 @@ function described(path: string, status: number, method = 'get'): Schema {
   return schema;
 }
 
-function operations(): [string, Operation][] {
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
+function operations({ paths } = document): [string, Operation][] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): [string, Operation] => [
       `${method.toUpperCase()} ${path}`,
       operation,
@@ -191,6 +200,10 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('names no file, which callers do not have', () => {
+    expect(JSON.stringify(document)).not.toMatch(/\w\.md\b/);
+  });
+
   it('accepts null for every field that it calls nullable', () => {
     const refusing: Schema[] = [];
     const visit = (value: unknown): void => {
@@ -218,6 +231,50 @@ describe('the OpenAPI document', () => {
       expect(shown(path, method)?.content).toEqual({ ...response.content, ...response['x-other-content'] });
       expect(shown(path, method)).not.toHaveProperty('x-other-content');
     }
+  });
+
+  it('has no optional parameter or header with a value that Swagger UI or another tool would send', async () => {
+    const { spec } = await swaggerUi();
+    const filled = ({ example, examples, schema }: Parameter): unknown => example ?? examples ?? schema['example'];
+    const found = operations().flatMap(([name, { parameters = [] }]) =>
+      parameters.filter((one) => !one.required && filled(one) !== undefined).map((one) => `${name} ${one.name}`),
+    );
+    expect(found).toEqual([]);
+    const shown = operations(spec).flatMap(([name, { parameters = [] }]) =>
+      parameters.map((one) => ({ of: name, ...one })),
+    );
+    expect(shown.filter((one) => !one.required && (filled(one) ?? one.schema['default']) !== undefined)).toEqual([]);
+    const limit = shown.find((one) => one.name === 'limit');
+    expect(limit?.description).toMatch(/ Default: `25`\.$/);
+    expect(shown.length).toBeGreaterThan(50);
+  });
+
+  it('has an example for each body that leaves out what is optional', async () => {
+    const { spec } = await swaggerUi();
+    const bodies = operations(spec).flatMap(([name, { requestBody }]) =>
+      Object.values(requestBody?.content ?? {}).map((media) => ({ name, ...media })),
+    );
+    expect(bodies.length).toBeGreaterThan(8);
+    // One message of JSON-RPC, which says itself what it needs.
+    for (const { name, schema, example, examples } of bodies.filter((body) => body.name !== 'POST /mcp')) {
+      const sent = examples ? Object.values(examples).map(({ value }) => value) : [example];
+      const { required = [] } = document.components.schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? {};
+      for (const value of sent) {
+        expect([name, mismatch(schema, value)]).toEqual([name, null]);
+        // A job has one source, of which each example shows another.
+        const fields = name === 'POST /jobs' ? [expect.stringMatching(/^(?:channel|playlist|videos)$/)] : required;
+        expect([name, Object.keys(value as object)]).toEqual([name, fields]);
+      }
+    }
+  });
+
+  it('begins with what the service does and the first call, and links to the rules', async () => {
+    const { description } = (document as unknown as { info: { description: string } }).info;
+    expect(description).toMatch(/^Returns the transcripts [^]*\n {4}curl -H "Authorization: Bearer <API_KEY>" /);
+    expect(description).not.toMatch(/percent-encoding|X-Request-Id/);
+    const { text } = await service.request('GET', '/docs/errors');
+    for (const [, anchor] of description.matchAll(/\]\(\/docs\/errors#([^)]+)\)/g))
+      expect(text).toContain(` id="${anchor}"`);
   });
 
   it('has the API key as its first scheme, and only access tokens have the format of one', () => {
@@ -330,7 +387,7 @@ describe('a response matches the document', () => {
         '{"channel":"@tidewater","limit":1}',
       )
     ).body as { id: string };
-    await until(async () => (await service.get(`/jobs/${job.id}`, key)).body.state === 'completed', 20_000);
+    await until(async () => (await service.get(`/jobs/${job.id}`, key)).body.state === 'completed');
     const subscription = await follow(service, key, { channel: '@tidewater' });
     const requests: Record<string, [path: string, body?: string]> = {
       [TRANSCRIPTS]: ['/channels/@tidewater/transcripts?limit=1'],
@@ -340,6 +397,7 @@ describe('a response matches the document', () => {
       '/jobs/{id}/results': [`/jobs/${job.id}/results`],
       '/subscriptions/{id}/results': [`/subscriptions/${subscription.id}/results`],
       '/mcp': ['/mcp', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'],
+      '/admin/usage': ['/admin/usage'],
     };
     expect(
       chosen()
@@ -351,7 +409,8 @@ describe('a response matches the document', () => {
         const [target = '', body] = requests[path] ?? [];
         // The revisions of MCP that have events require that JSON is accepted as well.
         const accept = type === 'text/event-stream' ? `application/json, ${type}` : type;
-        const headers = { Authorization: `Bearer ${key}`, Accept: accept, ...(body !== undefined && JSON_TYPE) };
+        const credential = path.startsWith('/admin') ? ADMIN_TOKEN : key;
+        const headers = { Authorization: `Bearer ${credential}`, Accept: accept, ...(body !== undefined && JSON_TYPE) };
         const sent = await service.request(method.toUpperCase(), target, headers, body);
         expect([path, sent.status, sent.headers['content-type']?.split(';')[0]]).toEqual([path, 200, type]);
       }
@@ -485,6 +544,7 @@ describe('a response matches the document', () => {
     await expectMatch(502, TRANSCRIPTS, get('/channels/@2-videos-no-3/transcripts'));
     service.link.cut();
     await expectMatch(503, TRANSCRIPTS, get('/channels/@tidewater/transcripts'));
+    await until(async () => (await service.request('GET', '/health/ready')).status === 503);
     await expectMatch(503, '/health/ready', () => service.request('GET', '/health/ready'));
     service.link.join();
   });
@@ -499,6 +559,7 @@ describe('a response matches the document', () => {
     await expectMatch(429, '/usage', failing);
     await expectMatch(429, TRANSCRIPTS, () => service.request('GET', '/channels/@tidewater/transcripts'));
     await expectMatch(200, '/health/live', () => service.request('GET', '/health/live'));
+    await until(async () => (await service.request('GET', '/health/ready')).status === 200);
     await expectMatch(200, '/health/ready', () => service.request('GET', '/health/ready'));
   });
 
@@ -524,6 +585,8 @@ describe('a response matches the document', () => {
     await match(200, 'GET', `${one}/keys`, `${mine}/keys`);
     await match(200, 'GET', `${one}/usage`, `${mine}/usage`);
     await match(200, 'GET', `${one}/usage`, `${mine}/usage?verify=true&by=day`);
+    await match(200, 'GET', '/admin/usage', '/admin/usage?from=2026-10-01');
+    await match(400, 'GET', '/admin/usage', '/admin/usage?from=x');
     await match(200, 'POST', '/admin/usage/prune', '/admin/usage/prune');
     await match(200, 'GET', '/admin/audit', `/admin/audit?organization=${id}`);
     await match(404, 'GET', '/admin/audit', '/admin/audit?organization=org_none');

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateKey, hashKey } from '../../src/organizations/api-key.js';
 import { CliSession } from '../admin/run-cli.js';
 import { randomPart, refuseSecrets, rowsAsText } from '../harness/plaintext-keys.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 
 // Commands are started, one after another.
-jest.setTimeout(120_000);
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-77c2';
 const TRANSCRIPTS = '/channels/@tidewater/transcripts';

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { runCli } from '../admin/run-cli.js';
 import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
@@ -11,7 +11,6 @@ import { until } from '../harness/until.js';
 import { Program } from './program.js';
 
 // Several processes are started at once.
-jest.setTimeout(120_000);
 
 const VIDEOS = 3;
 const CALLS = 60;
@@ -23,6 +22,7 @@ const ADMIN_TOKEN = 'an-admin-token-of-the-replicas-42';
 const WITHOUT_LIMITS = {
   RATE_LIMIT_PER_MINUTE: '0',
   CALLS_PER_KEY: '0',
+  CALLS_PER_ORGANIZATION: '0',
   CALLS_PER_PROCESS: '0',
   UPSTREAM_CONCURRENCY: String(CALLS),
 };

@@ -54,7 +54,12 @@ const readiness = (url: string): Promise<number | 'refused'> =>
 describe('the service as a process', () => {
   it('at SIGTERM reports not ready before it refuses connections, and drops no response under load behind a load balancer', async () => {
     const { id, key } = await newKey();
-    const limits = { UPSTREAM_CONCURRENCY: '64', CALLS_PER_KEY: '0', RATE_LIMIT_PER_MINUTE: '0' };
+    const limits = {
+      UPSTREAM_CONCURRENCY: '64',
+      CALLS_PER_KEY: '0',
+      CALLS_PER_ORGANIZATION: '0',
+      RATE_LIMIT_PER_MINUTE: '0',
+    };
     const service = run({ SHUTDOWN_DELAY_SECONDS: '3', ...limits });
     const url = await service.url();
     /** Rejects when the response is incomplete. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generatedChannelByHandle } from '../fake-youtube/catalogue/generated-channels.js';
 import { until } from '../harness/until.js';
 import type { HttpResponse } from '../harness/http-request.js';
@@ -6,7 +6,6 @@ import { ProxiedReplicas, send, type Replica } from './proxied-replicas.js';
 import { nginxIsInstalled } from './nginx-server.js';
 
 // Processes are stopped and started under load, one after another.
-jest.setTimeout(120_000);
 
 const CALLERS = 4;
 const VIDEOS = 3;

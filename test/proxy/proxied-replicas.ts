@@ -89,6 +89,7 @@ function run(port: number, link: InterruptibleLink, fakeYoutube: FakeYoutube): P
     ADMIN_TOKEN,
     RATE_LIMIT_PER_MINUTE: '0',
     CALLS_PER_KEY: '0',
+    CALLS_PER_ORGANIZATION: '0',
     CALLS_PER_PROCESS: '0',
   });
 }

@@ -1,7 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { spawnSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { QuotaMetrics } from '../../src/quota/quota-metrics.js';
@@ -53,26 +50,6 @@ describe('settlement with retries', () => {
   it('is an error in the log when something was fetched, and not when the call was refused', async () => {
     expect(await levelsOf(5)).toEqual(['error settlement_given_up']);
     expect(await levelsOf(0)).toEqual(['warn reservation_expired']);
-  });
-
-  it('prints no warning of Node.js, which is not JSON, when many settlements wait', () => {
-    const script = `
-      const [{ Registry }, { QuotaMetrics }, { SettlementRetries }] = await Promise.all([
-        import('prom-client'), import('./quota-metrics.js'), import('./settlement-retries.js')]);
-      const retries = new SettlementRetries(new QuotaMetrics(new Registry()));
-      let attempts = 0;
-      for (let index = 0; index < 20; index++)
-        void retries.untilSettled({ id: 'r', organizationId: 'o', leaseEndsAtMs: Infinity }, 0, async () => {
-          if (++attempts === 40) setImmediate(() => void retries.onApplicationShutdown());
-          throw new Error('The database is unavailable.');
-        });`;
-    const file = new URL('../../dist-tools/src/quota/waiting-settlements.mjs', import.meta.url);
-    writeFileSync(file, script);
-    const { status, stdout, stderr } = spawnSync(process.execPath, [fileURLToPath(file)], { encoding: 'utf8' });
-    rmSync(file);
-    expect(stdout + stderr).toContain('The database is unavailable.');
-    expect(stdout + stderr).not.toContain('MaxListeners');
-    expect(status).toBe(0);
   });
 });
 

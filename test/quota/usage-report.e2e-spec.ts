@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { REPORT_GROUPS, type ReportRequest, type UsageReport } from '../../src/quota/usage-report.js';
+import { csvOf, REPORT_GROUPS, type ReportRequest, type UsageReport } from '../../src/quota/usage-report.js';
 import { type Customer, QuotaDatabase } from './quota-database.js';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
@@ -17,10 +17,8 @@ async function spend(customer: Customer, at: Date, fetched: number): Promise<voi
   await database.quota.settle(await database.reserved(customer, fetched + 1), fetched);
 }
 
-async function report({ organizationId }: Customer, request: ReportRequest): Promise<UsageReport> {
-  const { period } = await database.quota.usage(organizationId);
-  return database.reports.report(organizationId, request, period);
-}
+const report = ({ organizationId }: Customer, request: ReportRequest): Promise<UsageReport> =>
+  database.reports.report(organizationId, request);
 
 describe('a report of the usage', () => {
   it('adds up to the ledger, by day, key and resource, and over any division of the days', async () => {
@@ -101,7 +99,7 @@ describe('a report of the usage', () => {
       ],
     });
     expect((await report(customer, { from: '2026-04-30', to: '2026-05-01', by: 'key' })).rows).toEqual([
-      { group: customer.keyId, calls: 1, charged: 1, forfeited: 0 },
+      { group: customer.keyId, name: 'default', calls: 1, charged: 1, forfeited: 0 },
     ]);
   });
 
@@ -113,6 +111,70 @@ describe('a report of the usage', () => {
   ])('refuses %j', async (request, message) => {
     const customer = await database.newCustomer(1);
     await expect(report(customer, request)).rejects.toThrow(message);
+  });
+});
+
+describe('a report of all organizations', () => {
+  it('has a row for each, deleted ones and those without calls too, that is the sum of its keys and of its own report', async () => {
+    const customers = [await database.newCustomer(1_000), await database.newCustomer(1_000)];
+    const idle = await database.newCustomer();
+    const [first, second] = customers;
+    if (!first || !second) throw new Error('There are two customers.');
+    const { id: keyId } = await database.keys.issue({ organizationId: first.organizationId, name: 'nightly' });
+    for (let day = 0; day < 40; day += 3) {
+      await spend(first, new Date(Date.UTC(2026, 8, 20 + day)), day);
+      await spend({ ...first, keyId }, new Date(Date.UTC(2026, 8, 20 + day, 23, 59, 59)), 1);
+      await spend(second, new Date(Date.UTC(2026, 8, 20 + day, 12)), 2);
+    }
+    await database.clock.stop(new Date('2026-10-31T00:00:00Z'));
+    await database.reserved(first, 9);
+    await database.organizations.delete(second.organizationId);
+    for (const request of [
+      { from: '2026-10-01', to: '2026-11-01' },
+      { from: '2026-09-20', to: '2026-10-21' },
+      { from: '2026-09-23', to: '2026-09-24' },
+      { from: '2025-10-01', to: '2026-11-05' },
+    ]) {
+      const { rows, ...all } = await database.reports.reportAll(request);
+      expect(all).toEqual({ ...request, by: 'organization', charged: rows.reduce((sum, row) => sum + row.charged, 0) });
+      for (const customer of [...customers, idle]) {
+        const own = await report(customer, { ...request, by: 'key' });
+        const row = rows.find(({ group }) => group === customer.organizationId);
+        expect(row).toMatchObject({ name: 'Acme', charged: own.charged, keys: own.rows });
+        expect(row?.calls).toBe(own.rows.reduce((sum, { calls }) => sum + calls, 0));
+      }
+    }
+    const { from, to, rows } = await database.reports.reportAll({});
+    expect([from, to]).toEqual(['2026-10-01', '2026-11-01']);
+    expect(
+      rows
+        .find(({ group }) => group === first.organizationId)
+        ?.keys?.map(({ name }) => name)
+        .sort(),
+    ).toEqual(['default', 'nightly']);
+    expect(rows.map(({ group }) => group)).not.toContain('org_commands');
+    await expect(database.reports.reportAll({ from: '2025-01-01', to: '2026-02-06' })).rejects.toThrow('400 days');
+  });
+
+  it('is CSV that a spreadsheet neither runs nor splits', () => {
+    const counts = { calls: 1, charged: 2, forfeited: 0 };
+    const key = { group: 'key_1', name: 'a;b', ...counts };
+    const rows = [
+      {
+        group: 'org_1',
+        name: '=HYPERLINK("http://x","y")',
+        ...counts,
+        keys: [key, { ...key, group: 'key_2', name: 'c,d' }],
+      },
+      { group: 'org_2', name: 'Böttcher & Söhne', ...counts, charged: 0, keys: [] },
+    ];
+    const range = { from: '2026-10-01', to: '2026-11-01' };
+    expect(csvOf({ ...range, by: 'organization', charged: 2, rows })).toBe(
+      'organization,name,calls,charged,forfeited,keys\n' +
+        `org_1,"'=HYPERLINK(""http://x"",""y"")",1,2,0,"key_1 (a;b): 2; key_2 (c,d): 2"\n` +
+        'org_2,Böttcher & Söhne,1,0,0,\n',
+    );
+    expect(csvOf({ ...range, by: 'day', charged: 0, rows: [] })).toBe('day,calls,charged,forfeited\n');
   });
 });
 

@@ -31,12 +31,38 @@ describe('pruning the usage', () => {
       keptFrom: '2024-05',
       periods: 3,
       calls: 5,
+      next: null,
     });
     expect(await months(one)).toEqual(['2024-05', '2026-05']);
     expect(await months(other)).toEqual([]);
     expect(await database.quota.verify(one.organizationId)).toMatchObject({ exact: true });
     expect(await database.quota.usage(one.organizationId)).toMatchObject({ used: 3, remaining: 97 });
     expect(await database.retention.prune()).toMatchObject({ periods: 0, calls: 0 });
+  });
+
+  it('works in steps, each of which says where the next one begins', async () => {
+    const customers = [
+      await database.newCustomer(100),
+      await database.newCustomer(100),
+      await database.newCustomer(100),
+    ];
+    for (const customer of customers) await spend(customer, '2024-03-31T23:59:59Z', 3);
+    await database.clock.stop(new Date('2026-05-15T12:00:00Z'));
+    // A step is over after its first statement.
+    database.retention.stepMs = 0;
+    const steps = [await database.retention.prune()];
+    for (let next = steps[0]?.next ?? null; next !== null;) {
+      const step = await database.retention.prune(undefined, next);
+      steps.push(step);
+      next = step.next;
+    }
+    const ids = customers.map(({ organizationId }) => organizationId).sort();
+    expect(steps.map(({ calls, next }) => [calls, next])).toEqual([
+      [1, ids[1]],
+      [1, ids[2]],
+      [1, null],
+    ]);
+    for (const customer of customers) expect(await months(customer)).toEqual([]);
   });
 
   it('removes expired reservations, but not those of running calls, which can still be settled', async () => {

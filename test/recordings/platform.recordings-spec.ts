@@ -1,6 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Environment } from '../../src/config/environment.js';
-import { type Adapter, context, end, openAdapter } from '../youtube/adapter.js';
+import {
+  type Adapter,
+  context,
+  end,
+  listPlaylist,
+  listUploads,
+  openAdapter,
+  pageOfUploads,
+} from '../youtube/adapter.js';
 import { type Replay, startReplay } from './replay.js';
 
 const folder = process.env['RECORDINGS_DIR'];
@@ -101,7 +109,7 @@ describe('recorded channels through the whole adapter', () => {
   });
 
   it('uploads are listed over two pages, although the Shorts and the feed were not recorded', async () => {
-    const { uploads, complete } = await (await open()).listUploads(AGE_GATED_CHANNEL, 1_000, context());
+    const { uploads, complete } = await listUploads(await open(), AGE_GATED_CHANNEL, 1_000);
     expect(complete).toBe(true);
     expect(uploads.length).toBeGreaterThan(100);
     expect(new Set(uploads.map(({ videoId }) => videoId)).size).toBe(uploads.length);
@@ -111,8 +119,8 @@ describe('recorded channels through the whole adapter', () => {
 
   it('all uploads are listed page by page, each once', async () => {
     const platform = await open();
-    const first = await platform.listUploadsPage(AGE_GATED_CHANNEL, undefined, context());
-    const second = await platform.listUploadsPage(AGE_GATED_CHANNEL, first.next ?? undefined, context());
+    const first = await pageOfUploads(platform, AGE_GATED_CHANNEL);
+    const second = await pageOfUploads(platform, AGE_GATED_CHANNEL, first.next ?? undefined);
     expect([first.uploads.length, second.uploads.length, second.next, second.incomplete]).toEqual([
       100,
       50,
@@ -128,14 +136,14 @@ describe('recorded channels through the whole adapter', () => {
 describe('recorded playlists through the whole adapter', () => {
   it('a list of the platform is read over two pages, with its title', async () => {
     const id = `UULF${AGE_GATED_CHANNEL.slice(2)}`;
-    const { playlist, uploads, complete } = await (await open()).listPlaylist(id, 1_000, context());
+    const { playlist, uploads, complete } = await listPlaylist(await open(), id, 1_000);
     expect([playlist, uploads.length, complete]).toEqual([{ id, title: 'Videos' }, 150, true]);
     expect(uploads.every(({ title }) => title !== null)).toBe(true);
     expect(replay.missed).toEqual([]);
   });
 
   it('a list without videos of its kind is not found', async () => {
-    const reading = (await open()).listPlaylist(`UUSH${AGE_GATED_CHANNEL.slice(2)}`, 25, context());
+    const reading = listPlaylist(await open(), `UUSH${AGE_GATED_CHANNEL.slice(2)}`, 25);
     await expect(reading).rejects.toMatchObject({ code: 'playlist_not_found' });
   });
 });

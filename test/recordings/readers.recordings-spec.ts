@@ -7,7 +7,7 @@ import { readCaptions } from '../../src/platform/youtube/captions/caption-format
 import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel/channel-page.js';
 import type { Upload } from '../../src/domain/transcript.js';
 import { asArray, asString, at, UnreadableError } from '../../src/platform/youtube/response-parsing.js';
-import { readFeedDates } from '../../src/platform/youtube/channel/list-additions.js';
+import { readFeed } from '../../src/platform/youtube/channel/list-additions.js';
 import { readListedUpload } from '../../src/platform/youtube/channel/listed-upload.js';
 import {
   readPublishDate,
@@ -97,7 +97,7 @@ const channel: Reader = (body) => {
   if (page.kind === 'age-gated') return [page.kind, page.name !== null];
   return page.kind === 'channel' ? [page.kind, page.channel.handle?.startsWith('@')] : page.kind;
 };
-const feed: Reader = (body) => readFeedDates(text(body)).size;
+const feed: Reader = (body) => readFeed(text(body)).size;
 const visitorData: Reader = (body) => asString(at(body, 'responseContext', 'visitorData')) !== null;
 const resolved: Reader = (body) => readResolvedUrl(body) !== null;
 

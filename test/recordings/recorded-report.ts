@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { asArray, asString, at } from '../../src/platform/youtube/response-parsing.js';
-import { type Adapter, context, end, openAdapter } from '../youtube/adapter.js';
+import { type Adapter, context, end, listUploads, openAdapter } from '../youtube/adapter.js';
 import { readRecordings, type Replay, startReplay } from './replay.js';
 
 /** What the report of the doctor states, and what the adapter reads from the traffic that was recorded with it. */
@@ -59,7 +59,7 @@ export class RecordedReport {
   }
 
   async uploads(): Promise<Comparison> {
-    const { uploads } = await this.platform.listUploads(this.channelId, this.videos.length, context());
+    const { uploads } = await listUploads(this.platform, this.channelId, this.videos.length);
     const recorded = this.videos.map((video) => at(video, 'videoId'));
     // The doctor leaves out what cannot have captions.
     return { recorded, played: uploads.map(({ videoId }) => videoId).filter((id) => recorded.includes(id)) };

@@ -11,7 +11,13 @@ let idle: TestService;
 
 beforeAll(async () => {
   idle = await startService({
-    environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, JOB_CONCURRENCY: 0, SUBSCRIPTIONS_PER_ORGANIZATION: 2 },
+    environment: {
+      RATE_LIMIT_PER_MINUTE: 0,
+      CALLS_PER_KEY: 0,
+      CALLS_PER_ORGANIZATION: 0,
+      JOB_CONCURRENCY: 0,
+      SUBSCRIPTIONS_PER_ORGANIZATION: 2,
+    },
   });
 });
 afterAll(() => idle.close());

@@ -22,9 +22,9 @@ const CHANNEL = '@harbourlight';
 interface Service {
   fakeYoutube: FakeYoutube;
   /** Sends a request with a key of a Pro organization; returns the JSON of the response. */
-  call(method: string, path: string, body?: object): Promise<Record<string, any>>;
+  call: (method: string, path: string, body?: object) => Promise<Record<string, any>>;
   /** What ran since the last time. */
-  calls(): Promise<FileCalls[]>;
+  calls: () => Promise<FileCalls[]>;
 }
 
 /** Each walk prepares what does not count, and returns what does. */
@@ -43,7 +43,7 @@ const WALKS: Record<string, (service: Service) => Promise<() => Promise<unknown>
     const { id } = await call('POST', '/subscriptions', { channel: CHANNEL });
     await until(async () => (await call('GET', `/subscriptions/${id}`))['checkedAt'] !== null);
     return async () => {
-      fakeYoutube.publish(CHANNEL);
+      fakeYoutube.publish({ channel: CHANNEL });
       await call('POST', `/subscriptions/${id}/check`);
       await until(() => receiver.received.length > 0);
       await receiver.close();
@@ -62,7 +62,14 @@ async function start(folder: string): Promise<{ service: Service; stop: () => Pr
   const fakeYoutube = await startFakeYoutube();
   const environment = {
     ...process.env,
-    ...{ DATABASE_URL: '', REDIS_URL: '', UPSTREAM_PROXY_URL: '', HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY_SECONDS: '0' },
+    ...{
+      DATABASE_URL: '',
+      REDIS_URL: '',
+      UPSTREAM_PROXY_URL: '',
+      HOST: '127.0.0.1',
+      PORT: '0',
+      SHUTDOWN_DELAY_SECONDS: '0',
+    },
     ...{ DATA_DIR: join(folder, 'data'), YOUTUBE_BASE_URL: fakeYoutube.url, RATE_LIMIT_PER_MINUTE: '0' },
     ...{ WEBHOOK_SECRET_KEY: randomBytes(32).toString('hex'), WEBHOOK_ALLOW_PRIVATE: 'true' },
   };

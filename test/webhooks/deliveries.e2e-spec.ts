@@ -1,4 +1,4 @@
-import { pipeline, Readable } from 'node:stream';
+import { pipeline, Readable, type Writable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { BackgroundLoops } from '../../src/background/background-loops.js';
 import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
@@ -6,7 +6,7 @@ import { REMOVE_OLD, WebhookHousekeeping } from '../../src/webhooks/webhook-hous
 import { WebhookResolver } from '../../src/webhooks/webhook-resolver.js';
 import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { DatabaseClock } from '../database/database-clock.js';
-import { holdLock } from '../database/lock-table.js';
+import { holdLock, WAITING_FOR_LOCKS } from '../database/lock-table.js';
 import { runQuery } from '../database/test-database.js';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
@@ -72,14 +72,42 @@ describe('an event', () => {
     expect(await steps.deliveriesOf(stranger)).toEqual([]);
   });
 
-  it('that occurs while a webhook is deleted neither waits nor fails, and reaches the others', async () => {
+  it.each([
+    ['COMMIT', []],
+    ['ROLLBACK', ['succeeded']],
+  ] as const)(
+    'that occurs while a webhook is deleted follows the outcome (%s), and reaches the others',
+    async (end, states) => {
+      const owner = await steps.customer();
+      const { id } = await steps.addWebhook(owner.key);
+      const endDeletion = await holdLock(service.databaseUrl, `DELETE FROM webhooks WHERE id = '${owner.id}'`);
+      const enqueued = steps.enqueue(owner);
+      await until(async () => (await service.query(WAITING_FOR_LOCKS)).length === 1);
+      await endDeletion(end);
+      await enqueued;
+      const statesOf = async (id: string) =>
+        (await service.query(`SELECT state FROM webhook_deliveries WHERE webhook_id = '${id}'`)).map(
+          ({ state }) => state,
+        );
+      await until(async () => (await statesOf(id)).join() === 'succeeded');
+      await until(async () => (await statesOf(owner.id)).join() === states.join());
+      expect(receiver.received).toHaveLength(1 + states.length);
+    },
+  );
+
+  it('does not wait until the deliveries of a webhook are deleted', async () => {
     const owner = await steps.customer();
-    const { id } = await steps.addWebhook(owner.key);
-    const commit = await holdLock(service.databaseUrl, `DELETE FROM webhooks WHERE id = '${owner.id}'`);
+    const deliveries = `webhook_deliveries WHERE webhook_id = '${owner.id}'`;
+    await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, state, created_at)
+      VALUES ('${owner.id}', 'job.completed', '{}', 'failed', clock_now())`);
+    // The deletion waits for one of them.
+    const release = await holdLock(service.databaseUrl, `SELECT FROM ${deliveries} FOR KEY SHARE`);
+    const deleted = service.request('DELETE', `/webhooks/${owner.id}`, { Authorization: `Bearer ${owner.key}` });
+    await until(async () => (await service.query(WAITING_FOR_LOCKS)).length > 0);
     await steps.enqueue(owner);
-    await commit();
-    await until(async () => (await steps.deliveriesOf({ key: owner.key, id }))[0]?.state === 'succeeded');
-    expect(receiver.received).toHaveLength(1);
+    await release();
+    expect((await deleted).status).toBe(204);
+    expect(await service.query(`SELECT id FROM ${deliveries}`)).toEqual([]);
   });
 
   it('beyond 1,000 waiting deliveries of a webhook is not sent to it, and is counted; one an hour is listed', async () => {
@@ -299,6 +327,40 @@ describe('a receiver', () => {
     expect(await steps.attempted(owner, 1)).toMatchObject({ state: 'succeeded', responseStatus: 200 });
     await until(() => closed);
     expect(chunks).toBeLessThan(512);
+  });
+
+  it.each([
+    ['interim responses', 'HTTP/1.1 102 Processing\r\n\r\n', '', { state: 'pending', responseStatus: null }],
+    [
+      'the extension of a chunk',
+      'x'.repeat(64),
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;',
+      { state: 'succeeded', responseStatus: 200 },
+    ],
+  ])('that sends %s without end is cut off', async (_what, piece, first, expected) => {
+    let written = 0;
+    let closed = false;
+    receiver.respond = ({ socket }) => {
+      const endless = new Readable({
+        read() {
+          this.push(Buffer.from(piece.repeat(1_000)));
+        },
+      });
+      socket?.write(first);
+      pipeline(endless, socket as Writable, () => {
+        written = socket?.bytesWritten ?? 0;
+        closed = true;
+      });
+    };
+    const owner = await steps.enqueued(await steps.customer());
+    const delivery = await steps.attempted(owner, 1);
+    expect(delivery).toMatchObject(expected);
+    if (expected.responseStatus === null)
+      expect(delivery).toMatchObject({ error: 'The receiver sent more than 64 KB without a final response.' });
+    await until(() => closed);
+    // What the buffers of the two sockets take is sent too.
+    expect(written).toBeLessThan(20_000_000);
+    receiver.respond = (response) => void response.writeHead(204).end();
   });
 
   it('is reached at the address that was checked, by its own name', async () => {

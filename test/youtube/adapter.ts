@@ -5,9 +5,10 @@ import { CacheModule } from '../../src/cache/cache.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { Environment } from '../../src/config/environment.js';
 import type { Segment, VideoOutcome } from '../../src/domain/transcript.js';
-import type { ReadingContext, UploadsListPage } from '../../src/platform/video-platform.js';
+import type { ReadingContext, UploadsListPage, VideoPlatform } from '../../src/platform/video-platform.js';
 import { YoutubeModule } from '../../src/platform/youtube/youtube.module.js';
 import { YoutubePlatform } from '../../src/platform/youtube/youtube-platform.js';
+import { listFrom, readCounted } from '../../src/transcripts/sources/counted-list.js';
 
 /** The adapter in front of a server, with what it logged and counted. */
 export interface Adapter {
@@ -45,6 +46,35 @@ export function context(choices: Partial<ReadingContext> = {}): ReadingContext {
     fairnessKey: {},
     ...choices,
   };
+}
+
+/** The newest uploads of a channel, counted and described as for a call. */
+export function listUploads(platform: VideoPlatform, channelId: string, count: number, reading = context()) {
+  const first = async () => listFrom(await pageOfUploads(platform, channelId, undefined, reading));
+  return readCounted(count, undefined, first, (after) => platform.uploads(channelId, after, reading));
+}
+
+/** A page of the uploads of a channel, the first one described, as for a job. */
+export async function pageOfUploads(
+  platform: VideoPlatform,
+  channelId: string,
+  after?: string,
+  reading = context(),
+): Promise<UploadsListPage> {
+  if (after !== undefined) return platform.uploads(channelId, after, reading);
+  const reads = platform.uploads(channelId, undefined, reading);
+  const { uploads, next, incomplete, hidden, pages } = await platform.describe(channelId, reads, reading);
+  return { uploads, next, incomplete, hidden, pages };
+}
+
+/** The first videos of a playlist, counted as for a call. */
+export function listPlaylist(platform: VideoPlatform, id: string, count: number, reading = context()) {
+  const pageAfter = (after?: string) => platform.playlist(id, after, reading);
+  const first = async () => {
+    const page = await pageAfter();
+    return { ...listFrom(page), playlist: page.playlist };
+  };
+  return readCounted(count, undefined, first, pageAfter);
 }
 
 /** Every page of a channel's uploads. */

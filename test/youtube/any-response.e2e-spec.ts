@@ -21,7 +21,7 @@ import {
   playlistVideo,
   VIDEO_ID,
 } from '../pages/youtube-pages.js';
-import { type Adapter, context, openAdapter } from './adapter.js';
+import { type Adapter, context, listPlaylist, listUploads, openAdapter } from './adapter.js';
 
 interface Given {
   status: number;
@@ -136,14 +136,12 @@ async function readVideo(platform: Adapter['platform'], languages: string[]): Pr
 
 async function readChannel(platform: Adapter['platform']): Promise<void> {
   const ends = await Promise.allSettled([
-    platform.listUploads(CHANNEL_ID, 3, context()),
-    platform.listUploadsPage(CHANNEL_ID, undefined, context()),
-    platform.listUploadsPage(CHANNEL_ID, '2:next', context()).catch((error: unknown) => {
+    listUploads(platform, CHANNEL_ID, 3),
+    platform.uploads(CHANNEL_ID, undefined, context()),
+    platform.uploads(CHANNEL_ID, '2:0/:next', context()).catch((error: unknown) => {
       if (!(error instanceof ContinuationRejectedError)) throw error;
     }),
-    platform.newestUploads(CHANNEL_ID, context()),
-    platform.listPlaylist(`PL${'a'.repeat(32)}`, 3, context()),
-    platform.listPlaylistPage(`PL${'a'.repeat(32)}`, undefined, context()),
+    listPlaylist(platform, `PL${'a'.repeat(32)}`, 3),
     platform.readChannel(CHANNEL_ID, context()),
     platform.resolveChannel({ kind: 'handle', handle: 'somebody' }, context()),
   ]);

@@ -4,7 +4,7 @@ import * as others from '../fake-youtube/catalogue/other-channels.js';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
 import * as playlists from '../fake-youtube/catalogue/playlists.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
-import { type Adapter, allPages, context, openAdapter } from './adapter.js';
+import { type Adapter, allPages, context, listPlaylist, listUploads, openAdapter, pageOfUploads } from './adapter.js';
 
 let fakeYoutube: FakeYoutube;
 let adapter: Adapter;
@@ -27,7 +27,7 @@ afterAll(() => fakeYoutube.close());
 
 const resolve = (kind: 'handle' | 'custom' | 'user' | 'vanity', name: string) =>
   adapter.platform.resolveChannel(kind === 'handle' ? { kind, handle: name } : { kind, name }, context());
-const list = (channelId: string, count = 25) => adapter.platform.listUploads(channelId, count, context());
+const list = (channelId: string, count = 25) => listUploads(adapter.platform, channelId, count);
 
 describe('resolving a channel', () => {
   it.each([
@@ -183,8 +183,7 @@ describe('an incomplete page', () => {
 
 describe('all uploads of a channel, page by page', () => {
   const ids = (uploads: readonly { videoId: string }[]) => uploads.map(({ videoId }) => videoId);
-  const pageOf = (channelId: string, continuation?: string) =>
-    adapter.platform.listUploadsPage(channelId, continuation, context());
+  const pageOf = (channelId: string, continuation?: string) => pageOfUploads(adapter.platform, channelId, continuation);
 
   it.each(['old', 'new'] as const)('are read to the end from the %s shape of the page', async (playlistShape) => {
     fakeYoutube.set({ playlistShape });
@@ -217,7 +216,7 @@ describe('all uploads of a channel, page by page', () => {
   it('are incomplete when a page stays so', async () => {
     const { next } = await pageOf(others.FOG_SIGNAL.id);
     fakeYoutube.setFaults({ kind: 'incomplete', match: { kind: 'browse' } });
-    const nothing = { uploads: [], next: null, incomplete: true };
+    const nothing = { uploads: [], next: null, incomplete: true, hidden: null };
     await expect(pageOf(others.FOG_SIGNAL.id, next ?? undefined)).resolves.toEqual({ ...nothing, pages: 1 });
     await expect(pageOf(others.FOG_SIGNAL.id)).resolves.toEqual({ ...nothing, pages: 0 });
   });
@@ -248,7 +247,7 @@ describe('all uploads of a channel, page by page', () => {
 });
 
 describe('the newest uploads by themselves', () => {
-  const newest = (channelId: string) => adapter.platform.newestUploads(channelId, context());
+  const newest = (channelId: string) => adapter.platform.uploads(channelId, undefined, context());
 
   it.each(['old', 'new'] as const)('are one request, and described they are the first page (%s)', async (shape) => {
     fakeYoutube.set({ playlistShape: shape });
@@ -257,46 +256,35 @@ describe('the newest uploads by themselves', () => {
     expect(fakeYoutube.requests.list.map(({ kind }) => kind)).toEqual(['visitor', 'browse-uploads']);
     expect(page.uploads).toHaveLength(100);
     expect(page.uploads.every(({ publishedAt }) => publishedAt === null)).toBe(true);
-    const described = await adapter.platform.describeUploads(others.FOG_SIGNAL.id, page, context());
+    const { settled, ...described } = await adapter.platform.describe(others.FOG_SIGNAL.id, page, context());
+    expect(settled).toBe(true);
     expect(fakeYoutube.requests.count({ kind: ['feed', 'browse-shorts'] })).toBe(2);
     expect(fakeYoutube.requests.total).toBe(4);
     expect(described.uploads.filter(({ publishedAt }) => publishedAt !== null)).toHaveLength(15);
-    expect(described).toEqual(await adapter.platform.listUploadsPage(others.FOG_SIGNAL.id, undefined, context()));
+    expect(described).toEqual(await pageOfUploads(adapter.platform, others.FOG_SIGNAL.id));
   });
 
   it('stay as they are when the feed and the Shorts cannot be read, which are not requested again for a while', async () => {
     fakeYoutube.setFaults({ kind: '429', match: { kind: ['feed', 'browse-shorts'] } });
     const page = await newest(HARBOUR_LIGHT.id);
-    await expect(adapter.platform.describeUploads(HARBOUR_LIGHT.id, page, context())).resolves.toEqual(page);
-    const { total } = fakeYoutube.requests;
-    await expect(adapter.platform.describeUploads(HARBOUR_LIGHT.id, page, context())).resolves.toEqual(page);
-    expect(fakeYoutube.requests.total).toBe(total);
+    await expect(pageOfUploads(adapter.platform, HARBOUR_LIGHT.id)).resolves.toEqual(page);
+    fakeYoutube.requests.clear();
+    await expect(pageOfUploads(adapter.platform, HARBOUR_LIGHT.id)).resolves.toEqual(page);
+    expect(fakeYoutube.requests.list.map(({ kind }) => kind)).toEqual(['browse-uploads']);
   });
 
   it('are none for a channel without uploads, and channel_not_found for one that does not exist', async () => {
-    const nothing = { uploads: [], next: null, incomplete: false, pages: 1 };
-    await expect(newest(others.EMPTY_SLIP.id)).resolves.toEqual(nothing);
-    await expect(adapter.platform.describeUploads(others.EMPTY_SLIP.id, nothing, context())).resolves.toEqual(nothing);
+    const nothing = { uploads: [], next: null, incomplete: false, hidden: 0, pages: 1 };
+    for (const { id } of [others.EMPTY_SLIP, others.DRY_DOCK]) {
+      await expect(newest(id)).resolves.toEqual(nothing);
+      await expect(pageOfUploads(adapter.platform, id)).resolves.toEqual(nothing);
+    }
     await expect(newest('UCnobody________________')).rejects.toMatchObject({ code: 'channel_not_found' });
-  });
-
-  it('of a list that ended early are read once more to be described, because Shorts may continue it', async () => {
-    fakeYoutube.set({ listEndsAt: 100 });
-    const page = await newest(others.FOG_SIGNAL.id);
-    expect(page).toMatchObject({ next: null, incomplete: true });
-    fakeYoutube.set({ listEndsAt: null });
-    const described = await adapter.platform.describeUploads(others.FOG_SIGNAL.id, page, context());
-    expect(described).toMatchObject({ next: expect.any(String), incomplete: false });
-  });
-
-  it('that cannot be read are a failure, and no empty page', async () => {
-    fakeYoutube.setFaults({ kind: 'incomplete', match: { kind: 'browse' } });
-    await expect(newest(HARBOUR_LIGHT.id)).rejects.toMatchObject({ code: 'upstream_failure' });
   });
 });
 
 describe('a playlist, page by page', () => {
-  const pageOf = (id: string, continuation?: string) => adapter.platform.listPlaylistPage(id, continuation, context());
+  const pageOf = (id: string, continuation?: string) => adapter.platform.playlist(id, continuation, context());
   const ids = (videos: readonly { videoId?: string; id?: string }[]) => videos.map(({ videoId, id }) => videoId ?? id);
 
   it.each(['old', 'new'] as const)(
@@ -314,7 +302,7 @@ describe('a playlist, page by page', () => {
 
   it('lists deleted and private videos with their failures', async () => {
     fakeYoutube.set({ playlistShape: 'old' });
-    const { uploads } = await adapter.platform.listPlaylist(playlists.WITH_GAPS.id, 25, context());
+    const { uploads } = await listPlaylist(adapter.platform, playlists.WITH_GAPS.id, 25);
     expect((await pageOf(playlists.WITH_GAPS.id)).uploads).toEqual(uploads);
   });
 
@@ -324,7 +312,7 @@ describe('a playlist, page by page', () => {
     fakeYoutube.set({ listEndsAt: null });
     const { next } = await pageOf(playlists.LONG.id);
     fakeYoutube.setFaults({ kind: 'incomplete', match: { kind: 'browse' } });
-    const nothing = { uploads: [], next: null, incomplete: true };
+    const nothing = { uploads: [], next: null, incomplete: true, hidden: null };
     await expect(pageOf(playlists.LONG.id, next ?? undefined)).resolves.toEqual({
       ...nothing,
       pages: 1,
@@ -334,7 +322,12 @@ describe('a playlist, page by page', () => {
     await expect(pageOf(playlists.LONG.id)).resolves.toEqual({ ...nothing, pages: 0, playlist: unnamed });
     fakeYoutube.setFaults();
     const { id, title } = playlists.EMPTY;
-    await expect(pageOf(id)).resolves.toEqual({ ...nothing, incomplete: false, pages: 1, playlist: { id, title } });
+    await expect(pageOf(id)).resolves.toMatchObject({
+      incomplete: false,
+      hidden: 0,
+      pages: 1,
+      playlist: { id, title },
+    });
   });
 
   it('is to be read again from its first page when the platform refuses the continuation', async () => {
@@ -352,7 +345,7 @@ describe('a playlist, page by page', () => {
 });
 
 describe('a playlist', () => {
-  const playlist = (id: string, count = 25) => adapter.platform.listPlaylist(id, count, context());
+  const playlist = (id: string, count = 25) => listPlaylist(adapter.platform, id, count);
   const ids = (videos: readonly { videoId?: string; id?: string }[]) => videos.map(({ videoId, id }) => videoId ?? id);
 
   it.each(['old', 'new'] as const)(
@@ -380,7 +373,7 @@ describe('a playlist', () => {
     expect(fakeYoutube.requests.count({ kind: 'browse' })).toBe(1);
     const all = await playlist(playlists.LONG.id, 1_000);
     expect([ids(all.uploads), all.complete]).toEqual([ids(playlists.LONG.videos()), true]);
-    expect(all.playlist.title).toBe(playlists.LONG.title);
+    expect(all.playlist?.title).toBe(playlists.LONG.title);
   });
 
   it('lists deleted and private videos, which the platform hides by default', async () => {
@@ -407,6 +400,7 @@ describe('a playlist', () => {
       await expect(playlist(playlists.EMPTY.id)).resolves.toEqual({
         playlist: { id: playlists.EMPTY.id, title: playlists.EMPTY.title },
         uploads: [],
+        next: null,
         complete: true,
       });
     }

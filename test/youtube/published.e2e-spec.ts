@@ -3,7 +3,7 @@ import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
 import * as others from '../fake-youtube/catalogue/other-channels.js';
 import { WITH_GAPS } from '../fake-youtube/catalogue/playlists.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
-import { type Adapter, allPages, context, end, openAdapter } from './adapter.js';
+import { type Adapter, allPages, context, end, listPlaylist, openAdapter, pageOfUploads } from './adapter.js';
 
 // The fake YouTube as a caller sees it after something was published: every place says the same.
 
@@ -26,7 +26,7 @@ afterEach(() => adapter.close());
 afterAll(() => fakeYoutube.close());
 
 const newest = async (channelId = TIDEWATER.id) => {
-  const page = await adapter.platform.listUploadsPage(channelId, undefined, context());
+  const page = await pageOfUploads(adapter.platform, channelId);
   return page.uploads.map(({ videoId, kind, failure, publishedAt }) => ({ videoId, kind, failure, publishedAt }));
 };
 const read = async (videoId: string | undefined) => {
@@ -56,7 +56,7 @@ describe.each(['old', 'new'] as const)('a published video, in the %s shape of th
       fakeYoutube.publish({ channel: '@tidewater', publishedAt: new Date(Date.now() - ageMs) });
     for (const ageMs of agesMs.toReversed()) publish(ageMs);
     fakeYoutube.publish({ channel: '@tidewater', as: 'past-live', below: 4, publishedAt: new Date(0) });
-    const { uploads } = await adapter.platform.listUploadsPage(TIDEWATER.id, undefined, context());
+    const { uploads } = await pageOfUploads(adapter.platform, TIDEWATER.id);
     expect(uploads.slice(0, 5).map(({ publishedText }) => publishedText)).toEqual([
       expect.stringMatching(/^\d{1,2} seconds? ago$/),
       '30 minutes ago',
@@ -112,7 +112,7 @@ describe('many published videos', () => {
   it('fill several pages, and the header states them', async () => {
     const channel = TIDEWATER.id;
     const videoIds = fakeYoutube.publish({ channel, count: 250 });
-    const pages = await allPages(channel, (id, next) => adapter.platform.listUploadsPage(id, next, context()));
+    const pages = await allPages(channel, (id, next) => pageOfUploads(adapter.platform, id, next));
     const listed = pages.flatMap(({ uploads }) => uploads.map(({ videoId }) => videoId));
     expect(listed).toEqual([...videoIds, ...TIDEWATER.uploads().map(({ id }) => id)]);
     expect(pages.map(({ incomplete }) => incomplete)).toEqual([false, false, false]);
@@ -137,7 +137,7 @@ describe('a video of the catalogue', () => {
     expect((await newest()).map(({ videoId }) => videoId)).not.toContain(chowder);
     expect(await read(chowder)).toBe('video_unavailable');
     fakeYoutube.set({ playlistShape: 'old' });
-    const { uploads } = await adapter.platform.listPlaylist(WITH_GAPS.id, 25, context());
+    const { uploads } = await listPlaylist(adapter.platform, WITH_GAPS.id, 25);
     expect(uploads[0]).toMatchObject({ videoId: chowder, failure: 'video_unavailable' });
   });
 });

@@ -7,6 +7,7 @@ import type { FailedResponse, UpstreamResponse } from '../../src/platform/youtub
 import type { InnertubeQuery } from '../../src/platform/youtube/innertube/clients.js';
 import { ControlChannels } from '../../src/platform/youtube/channel/control-channels.js';
 import { InnertubeClient, parsed } from '../../src/platform/youtube/innertube/innertube-client.js';
+import { WebVersion } from '../../src/platform/youtube/innertube/web-version.js';
 import { SignatureTimestamp, WebProofs } from '../../src/platform/youtube/po-token/web-proofs.js';
 import { at } from '../../src/platform/youtube/response-parsing.js';
 import { UpstreamMetrics } from '../../src/platform/youtube/upstream-metrics.js';
@@ -76,7 +77,7 @@ export function newReader(platform: StubbedPlatform = {}, settings: Partial<Envi
     replaceVisitorData: () => false,
   });
   const metrics = new UpstreamMetrics(registry, new RequestQueue(1));
-  const order = new ClientOrder(environment, registry);
+  const order = new ClientOrder(environment, registry, new WebVersion());
   const controls = new ControlVideos(innertube, order);
   const experiment = new Experiment({ video: controls, channel: new ControlChannels(innertube) }, metrics);
   const webProofs = new WebProofs(null, new SignatureTimestamp(innertube), metrics);

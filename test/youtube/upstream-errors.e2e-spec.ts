@@ -3,7 +3,7 @@ import { videoId } from '../fake-youtube/catalogue/model.js';
 import { FOG_SIGNAL } from '../fake-youtube/catalogue/other-channels.js';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
-import { type Adapter, context, end, openAdapter } from './adapter.js';
+import { type Adapter, context, end, listUploads, openAdapter } from './adapter.js';
 
 let fakeYoutube: FakeYoutube;
 let adapter: Adapter;
@@ -125,7 +125,7 @@ describe('an abort by the caller', () => {
   it('stops the list, the Shorts and the feed together', async () => {
     const leaving = new AbortController();
     const hold = fakeYoutube.hold({ kind: ['browse', 'feed'] }, 3);
-    const listing = adapter.platform.listUploads(HARBOUR_LIGHT.id, 25, context({ signal: leaving.signal }));
+    const listing = listUploads(adapter.platform, HARBOUR_LIGHT.id, 25, context({ signal: leaving.signal }));
     await Promise.all([
       expect(listing).rejects.toThrow('left'),
       hold.arrived.then(() => leaving.abort(new Error('left'))),
@@ -136,7 +136,7 @@ describe('an abort by the caller', () => {
   it('before the start sends no request', async () => {
     const signal = AbortSignal.abort(new Error('left'));
     await expect(read(context({ signal }))).rejects.toThrow('left');
-    await expect(adapter.platform.listUploads(HARBOUR_LIGHT.id, 1, context({ signal }))).rejects.toThrow('left');
+    await expect(listUploads(adapter.platform, HARBOUR_LIGHT.id, 1, context({ signal }))).rejects.toThrow('left');
     await expect(adapter.platform.readChannel(HARBOUR_LIGHT.id, context({ signal }))).rejects.toThrow('left');
     expect(fakeYoutube.requests.total).toBe(0);
   });
@@ -175,7 +175,7 @@ describe('concurrency limit and pauses', () => {
 
   it('refused lists stop all list requests, and videos can still be read', async () => {
     fakeYoutube.setFaults({ kind: '429', match: { kind: ['browse', 'feed', 'resolve'] } });
-    const list = () => adapter.platform.listUploads(HARBOUR_LIGHT.id, 1, context());
+    const list = () => listUploads(adapter.platform, HARBOUR_LIGHT.id, 1);
     await expect(list()).rejects.toMatchObject({ code: 'upstream_blocked' });
     const before = fakeYoutube.requests.total;
     await expect(list()).rejects.toMatchObject({ code: 'upstream_blocked', retryAfterSeconds: 30 });

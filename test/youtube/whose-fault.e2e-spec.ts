@@ -5,7 +5,7 @@ import { videoId } from '../fake-youtube/catalogue/model.js';
 import { FOG_SIGNAL, TIDEWATER } from '../fake-youtube/catalogue/other-channels.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { startGateway, type Gateway } from '../fake-youtube/gateway.js';
-import { type Adapter, context, end, openAdapter } from './adapter.js';
+import { type Adapter, context, end, listUploads, openAdapter } from './adapter.js';
 
 let fakeYoutube: FakeYoutube;
 let adapter: Adapter;
@@ -32,7 +32,7 @@ const read = (id: string, reading = context()) => adapter.platform.readVideo(id,
 const readAll = (ids: readonly string[], reading = context()) => Promise.all(ids.map((id) => read(id, reading)));
 const ends = (outcomes: readonly VideoOutcome[]) => [...new Set(outcomes.map(end))];
 const events = (name: string) => adapter.logged.filter(({ event }) => event === name);
-const list = (channelId: string) => adapter.platform.listUploads(channelId, 25, context());
+const list = (channelId: string) => listUploads(adapter.platform, channelId, 25);
 
 /** The clock of pauses and memories, put forward. */
 async function later<T>(seconds: number, work: () => Promise<T>): Promise<T> {
@@ -132,6 +132,27 @@ describe.each(['content-unavailable', 'network-restricted', 'bot-check', 'reload
   },
 );
 
+describe('an address that is refused in light use', () => {
+  it.each([
+    ['a call of 20', 20],
+    ['a call of 60', 60],
+  ])('serves %s as soon as it is served again', async (_, count) => {
+    let seconds = 0;
+    for (let round = 0; round < 12; round += 1) {
+      expect(ends(await later(seconds, () => readAll(VIDEOS.slice(2 * round, 2 * round + 2))))).toEqual(['ok']);
+      seconds += 2.5;
+    }
+    fakeYoutube.setFaults({ kind: '429', match: { kind: 'player' } });
+    expect(end(await later(seconds, () => read(VIDEOS[30] ?? '')))).toBe('upstream_blocked');
+    fakeYoutube.setFaults();
+    await later(seconds + 31, async () => {
+      expect(end(await read(VIDEOS[31] ?? ''))).toBe('ok');
+      const reading = context({ deadlineAtMs: performance.now() + 30_000 });
+      expect(ends(await readAll(VIDEOS.slice(40, 40 + count), reading))).toEqual(['ok']);
+    });
+  });
+});
+
 describe('a client that is refused', () => {
   it.each(['player', 'timedtext'] as const)('for its %s with 403 does not stop the others, and rests', async (kind) => {
     fakeYoutube.setFaults({ kind: 'forbidden', match: { kind, client: 'ANDROID' } });
@@ -144,7 +165,7 @@ describe('a client that is refused', () => {
   });
 
   it.each(['500', 'hang'] as const)('with %s is not asked any more when others are served', async (kind) => {
-    await reopen({ UPSTREAM_TIMEOUT_SECONDS: 1 });
+    await reopen({ UPSTREAM_TIMEOUT_SECONDS: 5 });
     fakeYoutube.setFaults({ kind, match: { kind: 'player', client: 'ANDROID' } });
     expect(ends(await readAll(VIDEOS.slice(0, 12)))).toEqual(['ok']);
     fakeYoutube.requests.clear();

@@ -4,7 +4,7 @@ import { watch, type FSWatcher } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { transformFile } from '@swc/core';
 import { startFakeYoutube } from '../../test/fake-youtube/fake-youtube.js';
@@ -73,10 +73,13 @@ function waitUntilListening(service: ChildProcess): Promise<string> {
   });
 }
 
+/** To the same text as `npm run build:tools`, which then leaves the file: Node.js would not watch one that is replaced. */
 async function compile(file: string): Promise<void> {
-  const options = { configFile: join(PROJECT, 'tools/swc.json'), swcrc: false, sourceMaps: 'inline' } as const;
-  const { code } = await transformFile(join(PROJECT, 'src', file), options);
+  const source = join(PROJECT, 'src', file);
   const target = join(PROJECT, 'dist-tools/src', file.replace(/ts$/, 'js'));
+  const sourceFileName = relative(dirname(target), source);
+  const options = { configFile: join(PROJECT, 'tools/swc.json'), swcrc: false, sourceMaps: 'inline' } as const;
+  const { code } = await transformFile(source, { ...options, sourceFileName });
   await mkdir(dirname(target), { recursive: true });
   await writeFile(target, code);
 }

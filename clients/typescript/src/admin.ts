@@ -19,6 +19,11 @@ export interface AuditOptions extends CallOptions {
   organization?: string;
 }
 
+export interface PruneOptions extends CallOptions {
+  /** The `next` of the step before. */
+  after?: string;
+}
+
 /** The operations of an operator. Every method throws ChannelTranscriptsError. */
 export class AdminClient {
   private readonly http: Http;
@@ -91,6 +96,14 @@ export class AdminClient {
     return this.http.call('unblockClient', { path: { id: keyId }, body: {} }, options);
   }
 
+  /** Blocks a client under `/admin` by its ID, or lets it in again. */
+  changeAdminClient(
+    body: ParametersOf<'changeAdminClient'>['body'],
+    options?: CallOptions,
+  ): Promise<ResultOf<'changeAdminClient'>> {
+    return this.http.call('changeAdminClient', { body }, options);
+  }
+
   /** Yields the archive jobs of an organization, newest first. */
   jobs(organizationId: string, options?: CallOptions): AsyncGenerator<Job, void, undefined> {
     return itemsOf<Job, string>(async (after) => {
@@ -123,9 +136,9 @@ export class AdminClient {
     return this.http.call('getOrganizationUsage', { path: { id: organizationId }, ...(query && { query }) }, options);
   }
 
-  /** Deletes what is older than the service keeps. */
-  pruneUsage(options?: CallOptions): Promise<ResultOf<'pruneUsage'>> {
-    return this.http.call('pruneUsage', { body: {} }, options);
+  /** Deletes what is older than the service keeps, in steps: repeat it with `after` set to `next` until that is null. */
+  pruneUsage({ after, ...options }: PruneOptions = {}): Promise<ResultOf<'pruneUsage'>> {
+    return this.http.call('pruneUsage', { query: defined({ after }), body: {} }, options);
   }
 
   /** Cancels a job of any organization. */

@@ -1,6 +1,7 @@
+import type { AuditEntry } from './admin.js';
 import { errorOf } from './errors.js';
 import { readEvents, type TranscriptsEvent } from './events.js';
-import { defined, Http, pause, withCall, type CallOptions, type ClientOptions, type Pause } from './http.js';
+import { defined, Http, itemsOf, pause, withCall, type CallOptions, type ClientOptions, type Pause } from './http.js';
 import { Jobs } from './jobs.js';
 import type { OperationId, ParametersOf, ResultOf } from './operations.js';
 import type { components } from './schema.js';
@@ -103,6 +104,15 @@ export class ChannelTranscriptsClient {
   /** Returns the quota of the organization and its use. */
   usage(options?: CallOptions): Promise<Usage> {
     return this.http.call('getUsage', {}, options);
+  }
+
+  /** Yields what was changed in the organization, newest first. */
+  audit(options?: CallOptions): AsyncGenerator<AuditEntry, void, undefined> {
+    type Position = NonNullable<ResultOf<'listChanges'>['next']>;
+    return itemsOf<AuditEntry, Position>(async (after) => {
+      const { entries, next } = await this.http.call('listChanges', { query: defined({ after }) }, options);
+      return [entries, next];
+    });
   }
 
   /** Returns whether the service accepts calls, and the state of what it needs. */

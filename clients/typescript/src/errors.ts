@@ -18,6 +18,8 @@ export interface ErrorFields {
   };
   /** `oldest` is of a subscription: where one can go on. */
   results_expired: { oldest?: number };
+  /** The scope that the call requires: `read` or `write`. */
+  scope_missing: { scope: string };
   feature_not_in_plan: { feature: string; plan: string; requiredPlan: string };
 }
 

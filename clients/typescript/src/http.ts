@@ -35,17 +35,9 @@ export interface CallOptions {
 export type Pause = (seconds: number, signal: AbortSignal | undefined) => Promise<void>;
 
 export const pause: Pause = async (seconds, signal) => {
-  signal?.throwIfAborted();
-  await new Promise<void>((resolve, reject) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
-      if (signal?.aborted) reject(signal.reason as Error);
-      else resolve();
-    };
-    const timer = setTimeout(end, seconds * 1000);
-    signal?.addEventListener('abort', end, { once: true });
-  });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const ended = new Promise<void>((resolve) => (timer = setTimeout(resolve, seconds * 1000)));
+  await unlessAborted(ended, signal).finally(() => clearTimeout(timer));
 };
 
 /** Sends the calls of a client, and repeats those that failed and may be repeated. */
@@ -127,16 +119,23 @@ export class Http {
   }
 }
 
+/** What ends with each signal. One listener does for all of it: Node.js warns when a signal has more than ten. */
+const endings = new WeakMap<AbortSignal, Set<() => void>>();
+
 /** Settles as the work does, or rejects with the reason of the signal when that aborts first. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | null | undefined): Promise<T> {
   if (!signal) return work;
   signal.throwIfAborted();
+  let ends = endings.get(signal);
+  if (!ends) {
+    const all = (ends = new Set());
+    endings.set(signal, all);
+    signal.addEventListener('abort', () => all.forEach((end) => end()), { once: true });
+  }
   let abort = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', abort);
-  });
-  return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', abort));
+  const aborted = new Promise<never>((_, reject) => (abort = () => reject(signal.reason as Error)));
+  ends.add(abort);
+  return Promise.race([work, aborted]).finally(() => ends.delete(abort));
 }
 
 /**

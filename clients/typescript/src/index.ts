@@ -3,6 +3,7 @@ export {
   type AdminOptions,
   type AuditEntry,
   type AuditOptions,
+  type PruneOptions,
   type Key,
   type Organization,
 } from './admin.js';

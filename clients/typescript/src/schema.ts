@@ -124,6 +124,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the changes in the organization
+         * @description Returns who changed jobs, subscriptions, webhooks, API keys, the plan and the limit of the organization, on every plan. Who the operators are, and from where they call, is left out. Entries are stored as long as usage.
+         */
+        get: operations["listChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/.well-known/oauth-protected-resource": {
         parameters: {
             query?: never;
@@ -237,7 +257,7 @@ export interface paths {
         put?: never;
         /**
          * Resume an archive job
-         * @description Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. A job that is queued or running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.
+         * @description Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. What is fetched from then on is charged to the API key that resumes it, and within its monthly limit. A job that is queued or running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.
          */
         post: operations["resumeJob"];
         delete?: never;
@@ -313,7 +333,7 @@ export interface paths {
         head?: never;
         /**
          * Change, pause or continue a subscription
-         * @description Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused is checked, 10 seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`.
+         * @description Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused is checked, 10 seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`. What is fetched after a change is charged to the API key that makes it, and within its monthly limit.
          */
         patch: operations["changeSubscription"];
         trace?: never;
@@ -373,7 +393,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description Events of archive jobs and subscriptions are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, which cannot be retrieved later. An organization can have 10 webhooks. Requires the Pro plan.
+         * @description Events of archive jobs and subscriptions are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, which cannot be retrieved later, except by the same request with the same `Idempotency-Key` within 24 hours. An organization can have 10 webhooks. Requires the Pro plan.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -473,7 +493,7 @@ export interface paths {
         put?: never;
         /**
          * Model Context Protocol (MCP)
-         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. docs/mcp.md lists the tools, and describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A JSON object that is no message of JSON-RPC gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
+         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol; `tools/list` describes the tools. The plan, the quota, the rate limit and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. Other messages do not count for the rate limit. A JSON object that is no message of JSON-RPC gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
          */
         post: operations["sendMcpMessage"];
         delete?: never;
@@ -560,7 +580,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate an API key
-         * @description Issues a key that replaces another, with the same name, lifetime and monthly limit, against which both count. The old key stays valid for a grace period. The response contains the new key, which cannot be retrieved later.
+         * @description Issues a key that replaces another, with the same name, lifetime, scopes and monthly limit, against which both count. The old key stays valid for a grace period. The response contains the new key, which cannot be retrieved later.
          */
         post: operations["rotateKey"];
         delete?: never;
@@ -609,6 +629,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Block a client of the identity provider under `/admin`
+         * @description Or let it in again. From its next call on, and also before its first one. What organizations accept from the client does not change.
+         */
+        patch: operations["changeAdminClient"];
+        trace?: never;
+    };
     "/admin/organizations/{id}/usage": {
         parameters: {
             query?: never;
@@ -629,6 +669,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Report what all organizations were charged
+         * @description Returns a row for each organization, deleted ones included, with its API keys, for invoicing.
+         */
+        get: operations["getAllUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/usage/prune": {
         parameters: {
             query?: never;
@@ -640,7 +700,7 @@ export interface paths {
         put?: never;
         /**
          * Prune old usage
-         * @description Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.
+         * @description Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`, for about ten seconds. Repeat the request with `after` set to the `next` of the response until that is null.
          */
         post: operations["pruneUsage"];
         delete?: never;
@@ -677,8 +737,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the changes made by operators
-         * @description Returns who changed organizations, API keys, jobs and usage, over HTTP or by a command, and what it was before. An entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).
+         * List the changes made by operators and callers
+         * @description Returns who changed organizations, API keys and usage, or jobs, subscriptions and webhooks, and what it was before. An entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).
          */
         get: operations["listAudit"];
         put?: never;
@@ -997,13 +1057,7 @@ export interface components {
             summary: components["schemas"]["Summary"];
         };
         VideosBodyDto: {
-            /**
-             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-             * @example [
-             *       "en",
-             *       "de"
-             *     ]
-             */
+            /** @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video. */
             languages?: string[] | string;
             /**
              * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
@@ -1012,10 +1066,7 @@ export interface components {
             match?: "all" | "first";
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
-            /**
-             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
-             * @example 60
-             */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /**
              * @description IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two entries and is charged once at most.
@@ -1103,6 +1154,58 @@ export interface components {
             history: components["schemas"]["MonthUsed"][];
             /** @description The same for the calling API key. Absent when it has no limit of its own. Keys that were rotated share their limit and their counts; `remaining` is never more than that of the organization. */
             key?: components["schemas"]["UsageCounts"];
+        };
+        AuditEntry: {
+            /** @description The ID of the entry. Later entries have higher IDs. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When the change was made.
+             */
+            at: string;
+            /**
+             * @description Who made it: an operator over HTTP (`admin`) or by a command (`cli`), or a caller with an API `key` or as a `client` of the identity provider.
+             * @enum {string}
+             */
+            actor: "admin" | "cli" | "key" | "client";
+            /** @description The ID of the API key or client of a caller. Null for an operator. */
+            keyId: string | null;
+            /**
+             * @description What was done.
+             * @enum {string}
+             */
+            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "client.blocked" | "client.unblocked" | "job.created" | "job.canceled" | "job.resumed" | "job.deleted" | "subscription.created" | "subscription.changed" | "subscription.deleted" | "webhook.created" | "webhook.rotated" | "webhook.deleted" | "usage.pruned";
+            /** @description The organization. Null for `usage.pruned` and `client.…`. */
+            organizationId: string | null;
+            /** @description The ID of what was changed. Null for `usage.pruned`. */
+            target: string | null;
+            /** @description The changed values before. Null when there were none. */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The changed values after. API keys and other secrets are never among them. */
+            after: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The ID of the request, as the caller may have chosen it. Null for a command. */
+            requestId: string | null;
+            /** @description The ID that the service gave the request; its line in the log has it too. Null for a command. */
+            callId: string | null;
+            /** @description The address that the request came from. Null for a command. */
+            address: string | null;
+            /** @description The operator who made it with a token of the identity provider. Null with the admin token, and for others. */
+            person: {
+                /** @description The claim `sub` of the token. */
+                sub: string;
+                /** @description The claim `email`. Null when the token has none. */
+                email: string | null;
+            } | null;
+        };
+        AuditPage: {
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+            /** @description The changes, newest first. */
+            entries: components["schemas"]["AuditEntry"][];
         };
         ResourceMetadata: {
             /** @description What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. Absent if the request has no valid `Host`. */
@@ -1220,6 +1323,8 @@ export interface components {
             request: components["schemas"]["JobRequest"];
             /** @description Counts of the videos of the job. */
             summary: components["schemas"]["JobSummary"];
+            /** @description How many videos YouTube counts in the list beyond those that it lists, when it was last read to its end. They are hidden, or the list ended early: then the job is paused with `list_incomplete`, and read again until three reads over at least an hour have ended at the same video. */
+            hidden: number;
             /**
              * Format: date-time
              * @description When the job was created.
@@ -1244,13 +1349,7 @@ export interface components {
             checkAgainSeconds: number | null;
         };
         NewJobBody: {
-            /**
-             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-             * @example [
-             *       "en",
-             *       "de"
-             *     ]
-             */
+            /** @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video. */
             languages?: string[] | string;
             /**
              * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
@@ -1259,10 +1358,7 @@ export interface components {
             match?: "all" | "first";
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
-            /**
-             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
-             * @example 60
-             */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /** @description The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`. */
             channel?: string;
@@ -1272,20 +1368,13 @@ export interface components {
             videos?: string[];
             /** @description The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. For `video` and `short`, one whose kind YouTube does not state is kept. */
             kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
-            /**
-             * @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.
-             * @example 500
-             */
+            /** @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all. */
             limit?: number;
-            /**
-             * @description The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. An upload that was live, announced or without captions at an earlier job does not come back by it.
-             * @example hl-dinghy__
-             */
+            /** @description The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. An upload that was live, announced or without captions at an earlier job does not come back by it. */
             since?: string;
             /**
              * @description What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that has failed can be resumed, and its results stay available.
              * @default pause
-             * @example pause
              * @enum {string}
              */
             onQuota: "pause" | "fail";
@@ -1451,13 +1540,7 @@ export interface components {
             nextCheckAt: string | null;
         };
         NewSubscriptionBody: {
-            /**
-             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-             * @example [
-             *       "en",
-             *       "de"
-             *     ]
-             */
+            /** @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video. */
             languages?: string[] | string;
             /**
              * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
@@ -1466,10 +1549,7 @@ export interface components {
             match?: "all" | "first";
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
-            /**
-             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
-             * @example 60
-             */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /**
              * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts.
@@ -1496,14 +1576,10 @@ export interface components {
             subscriptions: components["schemas"]["Subscription"][];
         };
         SubscriptionChangeBody: {
-            /**
-             * @description The minutes between two checks of the channel. A check costs no quota.
-             * @example 240
-             */
+            /** @description The minutes between two checks of the channel. A check costs no quota. */
             checkMinutes?: number;
             /**
              * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and checks the channel.
-             * @example paused
              * @enum {string}
              */
             state?: "active" | "paused";
@@ -1551,7 +1627,7 @@ export interface components {
              * @enum {string|null}
              */
             disabledReason: "gone" | "failing" | null;
-            /** @description The secret that signs the deliveries (Standard Webhooks). It is returned only this once and cannot be retrieved later. */
+            /** @description The secret that signs the deliveries (Standard Webhooks). It is returned only once, except to a repeated request with the same `Idempotency-Key`. */
             secret: string;
         };
         NewWebhookBody: {
@@ -1561,13 +1637,7 @@ export interface components {
              * @example https://app.example.com/hooks/transcripts
              */
             url: string;
-            /**
-             * @description The events to send. By default all of them, including those of later versions.
-             * @example [
-             *       "job.completed",
-             *       "job.failed"
-             *     ]
-             */
+            /** @description The events to send. By default all of them, including those of later versions. */
             events?: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold")[];
         };
         Webhook: {
@@ -1694,15 +1764,9 @@ export interface components {
              * @enum {string}
              */
             plan: "free" | "pro";
-            /**
-             * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
-             * @example 20000
-             */
+            /** @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan. */
             monthlyLimit?: number | null;
-            /**
-             * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
-             * @example acme
-             */
+            /** @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none. */
             externalId?: string | null;
         };
         Organization: {
@@ -1734,19 +1798,12 @@ export interface components {
         OrganizationChangeBody: {
             /**
              * @description The new plan.
-             * @example pro
              * @enum {string}
              */
             plan?: "free" | "pro";
-            /**
-             * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
-             * @example 20000
-             */
+            /** @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan. */
             monthlyLimit?: number | null;
-            /**
-             * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
-             * @example acme
-             */
+            /** @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none. */
             externalId?: string | null;
         };
         DeletedOrganization: {
@@ -1794,6 +1851,8 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            scopes: ("read" | "write")[];
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1823,19 +1882,19 @@ export interface components {
             /**
              * @description A label for the purpose of the key.
              * @default default
-             * @example server
              */
             name: string;
-            /**
-             * @description The number of days after which the key expires. By default it does not expire.
-             * @example 90
-             */
+            /** @description The number of days after which the key expires. By default it does not expire. */
             expiresInDays?: number;
-            /**
-             * @description Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change.
-             * @example 500
-             */
+            /** @description Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change. */
             monthlyLimit?: number | null;
+            /**
+             * @description What the key may do, by default both: `read`, and `write`, which changes jobs, subscriptions and webhooks. The scopes of a key do not change.
+             * @example [
+             *       "read"
+             *     ]
+             */
+            scopes?: ("read" | "write")[];
         };
         Key: {
             /** @description The ID of the key, for rotating and revoking it. */
@@ -1855,6 +1914,8 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            scopes: ("read" | "write")[];
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1902,6 +1963,8 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            scopes: ("read" | "write")[];
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1930,10 +1993,7 @@ export interface components {
             replaced: components["schemas"]["Key"];
         };
         RotationBody: {
-            /**
-             * @description The number of hours that the old key stays valid, 24 by default. 0 revokes it immediately.
-             * @example 24
-             */
+            /** @description The number of hours that the old key stays valid, 24 by default. 0 revokes it immediately. */
             graceHours?: number;
         };
         RevokedKey: {
@@ -1954,6 +2014,8 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            scopes: ("read" | "write")[];
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1978,6 +2040,18 @@ export interface components {
             replacedBy: string | null;
             /** @description Keys that this key replaced and whose grace period has not ended. Revoke each of them separately. */
             stillValid: components["schemas"]["Key"][];
+        };
+        AdminClient: {
+            /**
+             * @description The client as tokens name it (`azp` or `client_id`).
+             * @example console
+             */
+            client: string;
+            /**
+             * @description Whether `/admin` refuses its tokens.
+             * @example true
+             */
+            blocked: boolean;
         };
         VerifiedPeriod: {
             /** @description The month, such as `2026-05`. */
@@ -2014,14 +2088,18 @@ export interface components {
             keys?: components["schemas"]["VerifiedKeyPeriod"][];
         };
         UsageReportRow: {
-            /** @description The day, the ID of the API key, or the ID of the channel, playlist or video. */
+            /** @description The day, or the ID of the API key, of the channel, playlist or video, or of the organization. */
             group: string;
+            /** @description Of an API key or an organization: its name. */
+            name?: string;
             /** @description Settled calls. A part of an archive job that was settled is one call. */
             calls: number;
             /** @description Transcripts charged. */
             charged: number;
             /** @description Transcripts that were fetched but settled too late to be charged. */
             forfeited: number;
+            /** @description Of an organization: the same by API key. */
+            keys?: components["schemas"]["UsageReportRow"][];
         };
         UsageReport: {
             /**
@@ -2038,10 +2116,10 @@ export interface components {
              * @description What the rows stand for.
              * @enum {string}
              */
-            by: "day" | "key" | "resource";
+            by: "day" | "key" | "resource" | "organization";
             /** @description The sum of all rows: the transcripts charged within these days. */
             charged: number;
-            /** @description Sorted by `group`. A call belongs to the day on which it began. Days without calls are absent. */
+            /** @description Sorted by `group`; organizations, all of them, by age. A call belongs to the day on which it began. Days without calls are absent. */
             rows: components["schemas"]["UsageReportRow"][];
         };
         AdminUsage: {
@@ -2085,56 +2163,8 @@ export interface components {
             periods: number;
             /** @description The number of removed calls. */
             calls: number;
-        };
-        AuditEntry: {
-            /** @description The ID of the entry. Later entries have higher IDs. */
-            id: string;
-            /**
-             * Format: date-time
-             * @description When the change was made.
-             */
-            at: string;
-            /**
-             * @description Who made it: `admin` over HTTP, `cli` by a command.
-             * @enum {string}
-             */
-            actor: "admin" | "cli";
-            /**
-             * @description What was done.
-             * @enum {string}
-             */
-            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "job.canceled" | "usage.pruned";
-            /** @description The organization. Null for `usage.pruned`. */
-            organizationId: string | null;
-            /** @description The ID of the organization, key or job that was changed. Null for `usage.pruned`. */
-            target: string | null;
-            /** @description The changed values before. Null when there were none. */
-            before: {
-                [key: string]: unknown;
-            } | null;
-            /** @description The changed values after. API keys and other secrets are never among them. */
-            after: {
-                [key: string]: unknown;
-            } | null;
-            /** @description The ID of the request, as the caller may have chosen it. Null for a command. */
-            requestId: string | null;
-            /** @description The ID that the service gave the request; its line in the log has it too. Null for a command. */
-            callId: string | null;
-            /** @description The address that the request came from. Null for a command. */
-            address: string | null;
-            /** @description Who made it with a token of the identity provider. Null with the admin token, and for a command. */
-            person: {
-                /** @description The claim `sub` of the token. */
-                sub: string;
-                /** @description The claim `email`. Null when the token has none. */
-                email: string | null;
-            } | null;
-        };
-        AuditPage: {
-            /** @description The value of `after` for the next page. Null on the last page. */
+            /** @description Where the next step begins (`after`). Null when nothing is left to remove. */
             next: string | null;
-            /** @description The changes, newest first. */
-            entries: components["schemas"]["AuditEntry"][];
         };
         EgressPace: {
             /** @description The kind of request. */
@@ -2244,7 +2274,7 @@ export interface components {
              * @description A stable error code.
              * @enum {string}
              */
-            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "invalid_token" | "plan_limit_exceeded" | "feature_not_in_plan" | "organization_not_linked" | "client_blocked" | "admin_role_required" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "subscription_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "too_many_subscriptions" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
+            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "invalid_token" | "plan_limit_exceeded" | "feature_not_in_plan" | "scope_missing" | "organization_not_linked" | "client_blocked" | "admin_role_required" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "subscription_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "too_many_subscriptions" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
             /** @description A message for developers. Its wording may change; match on `code` instead. */
             message: string;
             /** @description Whether the same request can succeed later. */
@@ -2271,7 +2301,7 @@ export interface components {
              * @description With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.
              */
             resetAt?: string;
-            /** @description With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it. */
+            /** @description With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it. With `scope_missing`: the scope that the operation requires, `read` or `write`. */
             scope?: string;
             /** @description With `feature_not_in_plan`: the feature that the plan does not include. */
             feature?: string;
@@ -2294,7 +2324,7 @@ export interface components {
         /** @description The ID of the request. */
         "X-Request-Id": string;
         /**
-         * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+         * @description The limits: calls in a `minute`, and transcripts in a `month`, each with its quota `q` and its window `w` in seconds. Each is that of the key or that of the organization, of which less remains.
          * @example "minute";q=60;w=60, "month";q=5000;w=2592000
          */
         "RateLimit-Policy": string;
@@ -2303,7 +2333,7 @@ export interface components {
          * @example "minute";r=59;t=60, "month";r=4975;t=604800
          */
         RateLimit: string;
-        /** @description Requests per minute that the key may make. */
+        /** @description Requests per minute that the key may make, or all keys of the organization when fewer remain for them. */
         "X-RateLimit-Limit": number;
         /** @description Requests that remain in the current window of one minute. */
         "X-RateLimit-Remaining": number;
@@ -2323,7 +2353,7 @@ export interface operations {
                 match?: "all" | "first";
                 /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
                 include?: string;
-                /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
                 chunkSeconds?: number;
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
@@ -2352,7 +2382,7 @@ export interface operations {
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -2481,7 +2511,7 @@ export interface operations {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                     "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -2493,7 +2523,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `feature_not_in_plan`: The plan does not include channel transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2535,7 +2565,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2679,7 +2709,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2721,7 +2751,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2813,7 +2843,7 @@ export interface operations {
                 match?: "all" | "first";
                 /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
                 include?: string;
-                /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
                 chunkSeconds?: number;
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
@@ -2840,7 +2870,7 @@ export interface operations {
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -2976,7 +3006,7 @@ export interface operations {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                     "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -2988,7 +3018,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3030,7 +3060,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3122,7 +3152,7 @@ export interface operations {
                 match?: "all" | "first";
                 /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
                 include?: string;
-                /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
                 chunkSeconds?: number;
                 /** @description The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` and `vtt` have the first. By default the format that `Accept` names, or `json`. */
                 format?: "json" | "text" | "srt" | "vtt" | "markdown";
@@ -3147,7 +3177,7 @@ export interface operations {
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -3242,7 +3272,7 @@ export interface operations {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                     "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -3254,7 +3284,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3311,7 +3341,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3403,6 +3433,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "videos": [
+                 *         "hl-dinghy__",
+                 *         "https://www.youtube.com/watch?v=hl-silent__"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["VideosBodyDto"];
             };
         };
@@ -3418,7 +3456,7 @@ export interface operations {
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -3550,7 +3588,7 @@ export interface operations {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                     "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    /** @description Monthly transcript limit of the organization. */
+                    /** @description Monthly transcript limit of the organization, or of the API key when less remains for it. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
@@ -3562,7 +3600,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3619,7 +3657,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3736,7 +3774,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3763,7 +3801,167 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    listChanges: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes, newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "entries": [
+                     *         {
+                     *           "id": "4215",
+                     *           "at": "2026-11-20T16:21:44.000Z",
+                     *           "actor": "key",
+                     *           "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *           "action": "job.canceled",
+                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "target": "job_2vXk9QmB7sTfLwYzR4nCdE",
+                     *           "before": {
+                     *             "state": "running"
+                     *           },
+                     *           "after": {
+                     *             "state": "canceled"
+                     *           },
+                     *           "requestId": "nightly-4711",
+                     *           "callId": "8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813",
+                     *           "address": "203.0.113.9",
+                     *           "person": null
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3991,6 +4189,7 @@ export interface operations {
                      *             "fetched": 512,
                      *             "pending": 830
                      *           },
+                     *           "hidden": 0,
                      *           "createdAt": "2026-11-20T16:00:00.000Z",
                      *           "startedAt": "2026-11-20T16:00:01.000Z",
                      *           "finishedAt": null,
@@ -4031,7 +4230,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4058,7 +4257,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4170,6 +4369,7 @@ export interface operations {
                      *         "fetched": 0,
                      *         "pending": 0
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": null,
                      *       "finishedAt": null,
@@ -4207,7 +4407,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4294,7 +4494,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4404,6 +4604,7 @@ export interface operations {
                      *         "fetched": 512,
                      *         "pending": 830
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": null,
@@ -4441,7 +4642,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4483,7 +4684,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4586,7 +4787,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4628,7 +4829,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4738,6 +4939,7 @@ export interface operations {
                      *         "fetched": 512,
                      *         "pending": 830
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": "2026-11-20T16:21:44.000Z",
@@ -4775,7 +4977,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4862,7 +5064,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4972,6 +5174,7 @@ export interface operations {
                      *         "fetched": 512,
                      *         "pending": 830
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": null,
@@ -5009,7 +5212,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5111,7 +5314,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5297,6 +5500,7 @@ export interface operations {
                      *           "fetched": 512,
                      *           "pending": 830
                      *         },
+                     *         "hidden": 0,
                      *         "createdAt": "2026-11-20T16:00:00.000Z",
                      *         "startedAt": "2026-11-20T16:00:01.000Z",
                      *         "finishedAt": null,
@@ -5335,7 +5539,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5392,7 +5596,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5542,7 +5746,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5569,7 +5773,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5632,6 +5836,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "channel": "@harbourlight"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewSubscriptionBody"];
             };
         };
@@ -5714,7 +5923,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel subscriptions. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `feature_not_in_plan`: The plan does not include channel subscriptions. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5801,7 +6010,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_subscriptions`: The organization has too many subscriptions. `too_many_jobs`: The organization stores too many results. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_subscriptions`: The organization has too many subscriptions. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5944,7 +6153,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5986,7 +6195,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6089,7 +6298,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6131,7 +6340,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6194,6 +6403,7 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["SubscriptionChangeBody"];
             };
         };
@@ -6278,7 +6488,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6350,7 +6560,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6493,7 +6703,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6580,7 +6790,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `rate_limited`: A check was requested a moment ago. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `rate_limited`: A check was requested a moment ago. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6798,7 +7008,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6855,7 +7065,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6976,7 +7186,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7003,7 +7213,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7057,17 +7267,25 @@ export interface operations {
     createWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: the same key and body return the webhook that the first request has created, another body is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; with the secret in force for 24 hours, then they are refused as long as the webhook exists, for the organization. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://app.example.com/hooks/transcripts"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewWebhookBody"];
             };
         };
         responses: {
-            /** @description The new webhook, including its secret. */
+            /** @description The new webhook, or the one that a request with the same key has created, including its secret. */
             201: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7125,7 +7343,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7152,7 +7370,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `conflict`: The organization has too many webhooks. `conflict`: The service has no key for the secrets of webhooks. */
+            /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. `conflict`: The organization has too many webhooks. `conflict`: The service has no key for the secrets of webhooks. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7197,7 +7415,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7300,7 +7518,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7342,7 +7560,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7463,7 +7681,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7550,7 +7768,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7663,7 +7881,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may read only. `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7750,7 +7968,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7879,7 +8097,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7921,7 +8139,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8000,11 +8218,6 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8015,11 +8228,6 @@ export interface operations {
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -8028,11 +8236,6 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8051,15 +8254,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: The page that sends the request is not allowed to. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            /** @description `scope_missing`: The API key or the access token may not read. `invalid_request`: The page that sends the request is not allowed to. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8082,11 +8280,6 @@ export interface operations {
             406: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8097,11 +8290,6 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8112,28 +8300,23 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                     "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    /** @description Seconds to wait before a retry. */
-                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8144,11 +8327,6 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8159,11 +8337,6 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -8181,6 +8354,8 @@ export interface operations {
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
+                /** @description A part of the name, in any letter case. By default all organizations are returned. */
+                name?: string;
             };
             header?: never;
             path?: never;
@@ -8317,6 +8492,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Acme",
+                 *       "plan": "pro"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewOrganizationBody"];
             };
         };
@@ -8734,6 +8915,7 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["OrganizationChangeBody"];
             };
         };
@@ -8918,6 +9100,10 @@ export interface operations {
                      *           "client": null,
                      *           "prefix": "ctk_4fGh2K",
                      *           "monthlyLimit": null,
+                     *           "scopes": [
+                     *             "read",
+                     *             "write"
+                     *           ],
                      *           "createdAt": "2026-11-02T09:31:00.000Z",
                      *           "expiresAt": null,
                      *           "revokedAt": null,
@@ -9038,6 +9224,7 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["NewKeyBody"];
             };
         };
@@ -9058,6 +9245,10 @@ export interface operations {
                      *       "client": null,
                      *       "prefix": "ctk_4fGh2K",
                      *       "monthlyLimit": null,
+                     *       "scopes": [
+                     *         "read",
+                     *         "write"
+                     *       ],
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": null,
@@ -9196,6 +9387,7 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["RotationBody"];
             };
         };
@@ -9216,6 +9408,10 @@ export interface operations {
                      *       "client": null,
                      *       "prefix": "ctk_4fGh2K",
                      *       "monthlyLimit": null,
+                     *       "scopes": [
+                     *         "read",
+                     *         "write"
+                     *       ],
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": null,
@@ -9230,6 +9426,10 @@ export interface operations {
                      *         "client": null,
                      *         "prefix": "ctk_4fGh2K",
                      *         "monthlyLimit": null,
+                     *         "scopes": [
+                     *           "read",
+                     *           "write"
+                     *         ],
                      *         "createdAt": "2026-11-02T09:31:00.000Z",
                      *         "expiresAt": null,
                      *         "revokedAt": null,
@@ -9394,6 +9594,10 @@ export interface operations {
                      *       "client": null,
                      *       "prefix": "ctk_4fGh2K",
                      *       "monthlyLimit": null,
+                     *       "scopes": [
+                     *         "read",
+                     *         "write"
+                     *       ],
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": "2026-11-20T18:00:00.000Z",
@@ -9528,6 +9732,10 @@ export interface operations {
                      *       "client": "reports",
                      *       "prefix": null,
                      *       "monthlyLimit": null,
+                     *       "scopes": [
+                     *         "read",
+                     *         "write"
+                     *       ],
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": null,
@@ -9663,15 +9871,165 @@ export interface operations {
             };
         };
     };
+    changeAdminClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "client": "console",
+                 *       "blocked": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["AdminClient"];
+            };
+        };
+        responses: {
+            /** @description The client. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "client": "console",
+                     *       "blocked": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AdminClient"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     getOrganizationUsage: {
         parameters: {
             query?: {
-                /** @description Whether to compare the count of every month with the sum of its settled calls. */
-                verify?: "true" | "false";
-                /** @description The first day (UTC) of a report. By default the first day of the current month. */
+                /** @description The first day (UTC) of a report, such as 2026-10-01. By default the first day of the current month. */
                 from?: string;
                 /** @description The day (UTC) after the last day of a report, at most 400 days after `from`. By default the first day of the next month. */
                 to?: string;
+                /** @description Whether to compare the count of every month with the sum of its settled calls. */
+                verify?: "true" | "false";
                 /** @description What the rows of a report stand for: a day, an API key, or a channel, playlist or video. By default `day` when `from` or `to` is given; with none of the three no report is returned. */
                 by?: "day" | "key" | "resource";
             };
@@ -9809,9 +10167,157 @@ export interface operations {
             };
         };
     };
+    getAllUsage: {
+        parameters: {
+            query?: {
+                /** @description The first day (UTC) of a report, such as 2026-10-01. By default the first day of the current month. */
+                from?: string;
+                /** @description The day (UTC) after the last day of a report, at most 400 days after `from`. By default the first day of the next month. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report. With `Accept: text/csv` as CSV. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-10-01",
+                     *       "to": "2026-11-01",
+                     *       "by": "organization",
+                     *       "charged": 120,
+                     *       "rows": [
+                     *         {
+                     *           "group": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "name": "Acme",
+                     *           "calls": 12,
+                     *           "charged": 120,
+                     *           "forfeited": 0,
+                     *           "keys": [
+                     *             {
+                     *               "group": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *               "name": "server",
+                     *               "calls": 12,
+                     *               "charged": 120,
+                     *               "forfeited": 0
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UsageReport"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     pruneUsage: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -9830,7 +10336,8 @@ export interface operations {
                      *       "retentionMonths": 24,
                      *       "keptFrom": "2024-11",
                      *       "periods": 3,
-                     *       "calls": 4120
+                     *       "calls": 4120,
+                     *       "next": null
                      *     }
                      */
                     "application/json": components["schemas"]["Pruned"];
@@ -10005,6 +10512,7 @@ export interface operations {
                      *         "fetched": 512,
                      *         "pending": 830
                      *       },
+                     *       "hidden": 0,
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": "2026-11-20T16:21:44.000Z",
@@ -10167,25 +10675,23 @@ export interface operations {
                      * @example {
                      *       "entries": [
                      *         {
-                     *           "id": "4212",
-                     *           "at": "2026-11-20T16:00:00.000Z",
-                     *           "actor": "admin",
-                     *           "action": "organization.plan_changed",
+                     *           "id": "4215",
+                     *           "at": "2026-11-20T16:21:44.000Z",
+                     *           "actor": "key",
+                     *           "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *           "action": "job.canceled",
                      *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-                     *           "target": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "target": "job_2vXk9QmB7sTfLwYzR4nCdE",
                      *           "before": {
-                     *             "plan": "free"
+                     *             "state": "running"
                      *           },
                      *           "after": {
-                     *             "plan": "pro"
+                     *             "state": "canceled"
                      *           },
-                     *           "requestId": "invoice-2026-11",
+                     *           "requestId": "nightly-4711",
                      *           "callId": "8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813",
                      *           "address": "203.0.113.9",
-                     *           "person": {
-                     *             "sub": "5f1c8c52-0b7e-4c1d-9a51-7c2f0e7a9b60",
-                     *             "email": "ada@example.com"
-                     *           }
+                     *           "person": null
                      *         }
                      *       ],
                      *       "next": null
@@ -10350,6 +10856,7 @@ export interface operations {
                      *             "fetched": 512,
                      *             "pending": 830
                      *           },
+                     *           "hidden": 0,
                      *           "createdAt": "2026-11-20T16:00:00.000Z",
                      *           "startedAt": "2026-11-20T16:00:01.000Z",
                      *           "finishedAt": null,
@@ -10852,7 +11359,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All metrics. docs/monitoring.md describes them. */
+            /** @description All metrics, each with a text of help. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -27,6 +27,8 @@ export type WebhookEvent = NonNullable<Schemas['NewWebhookBody']['events']>[numb
 export interface WebhookOptions extends CallOptions {
   /** The events to send; all by default. */
   events?: readonly WebhookEvent[];
+  /** The same key, URL and events return the same webhook with its secret for a day; a new key by default. */
+  idempotencyKey?: string;
 }
 
 /** Webhooks of archive jobs, of subscriptions and of the quota. Every method throws ChannelTranscriptsError. */
@@ -37,8 +39,10 @@ export class Webhooks {
   constructor(private readonly http: Http) {}
 
   /** Creates a webhook. Store its `secret`, which is returned only now: it verifies the signatures. */
-  create(url: string, { events, ...options }: WebhookOptions = {}): Promise<WebhookWithSecret> {
-    return this.http.call('createWebhook', { body: { url, ...defined({ events: events && [...events] }) } }, options);
+  create(url: string, { events, idempotencyKey, ...options }: WebhookOptions = {}): Promise<WebhookWithSecret> {
+    const body = { url, ...defined({ events: events && [...events] }) };
+    const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
+    return this.http.call('createWebhook', { body, header }, options);
   }
 
   async list(options?: CallOptions): Promise<Webhook[]> {

@@ -14,6 +14,7 @@ const JOB: Job = {
     ...{ chunkSeconds: null, limit: null, since: null, onQuota: 'pause' },
   },
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
+  hidden: 0,
   createdAt: '2026-11-20T16:00:00.000Z',
   startedAt: null,
   finishedAt: null,

@@ -20,6 +20,7 @@ import { COMMANDS_ORGANIZATION_ID, Organization } from '../../organizations/orga
 import { MONTHLY_LIMIT_MAX } from '../../organizations/limits.js';
 import { OrganizationsModule } from '../../organizations/organizations.module.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
+import { TokenClientsService } from '../../organizations/token-clients.service.js';
 import { QuotaModule } from '../../quota/quota.module.js';
 import { QuotaService, type Payer } from '../../quota/quota.service.js';
 import { UsageReports } from '../../quota/usage-report.js';
@@ -38,6 +39,7 @@ function servicesOf(context: INestApplicationContext) {
     environment: context.get(Environment),
     organizations: context.get(OrganizationsService),
     keys: context.get(ApiKeysService),
+    clients: context.get(TokenClientsService),
     audit: context.get(AuditTrail),
     quota: context.get(QuotaService),
     reports: context.get(UsageReports),

@@ -1,5 +1,5 @@
-import type { Command } from 'commander';
-import { CLI_ACTOR } from '../../domain/caller.js';
+import { type Command, Option } from 'commander';
+import { CLI_ACTOR, SCOPES } from '../../domain/caller.js';
 import type { ApiKey, IssuedKey } from '../../organizations/api-key.js';
 import {
   GRACE_HOURS_DEFAULT,
@@ -9,7 +9,10 @@ import {
 } from '../../organizations/limits.js';
 import { ALL, asText, wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
 
-/** Adds `key issue`, `key list`, `key rotate`, `key revoke` and `key unblock`. */
+/** The scopes are separated by commas. */
+type IssueOptions = { name?: string; expiresInDays?: number; monthlyLimit?: number; scopes?: string };
+
+/** Adds `key issue`, `key list`, `key rotate`, `key revoke`, `key unblock`, `client block` and `client unblock`. */
 export function addKeyCommands(program: Command, run: RunWork): void {
   const key = program.command('key').description('issue, list, rotate and revoke API keys');
 
@@ -28,10 +31,17 @@ export function addKeyCommands(program: Command, run: RunWork): void {
       "transcripts per month that the key may use of the organization's quota (default: all of it)",
       wholeNumberArgument(0, MONTHLY_LIMIT_MAX),
     )
-    .action((idOrName: string, options: { name?: string; expiresInDays?: number; monthlyLimit?: number }) =>
+    .addOption(
+      new Option(
+        '--scopes <scopes>',
+        'what the key may do; write changes jobs, subscriptions and webhooks (default: both)',
+      ).choices([...SCOPES, SCOPES.join()]),
+    )
+    .action((idOrName: string, { scopes, ...options }: IssueOptions) =>
       run(async ({ organizations, keys }) => {
         const { id: organizationId } = await organizations.find(idOrName);
-        return issuedResult(await keys.issue({ organizationId, ...options }, CLI_ACTOR));
+        const allowed = SCOPES.filter((scope) => scopes === undefined || scopes.split(',').includes(scope));
+        return issuedResult(await keys.issue({ organizationId, ...options, scopes: allowed }, CLI_ACTOR));
       }),
     );
 
@@ -72,6 +82,18 @@ export function addKeyCommands(program: Command, run: RunWork): void {
     .description('let a client with tokens call again that was blocked by "key revoke"')
     .argument('<key-id>')
     .action((keyId: string) => run(async ({ keys }) => ({ json: await keys.unblock(keyId, CLI_ACTOR) })));
+
+  const admin = program
+    .command('client')
+    .description('block and unblock clients of the identity provider under /admin');
+  for (const [name, blocked] of Object.entries({ block: true, unblock: false }))
+    admin
+      .command(name)
+      .description(blocked ? 'refuse the tokens of a client under /admin, also of an unused one' : 'accept them again')
+      .argument('<client>', 'as tokens name it (azp or client_id)')
+      .action((client: string) =>
+        run(async ({ clients }) => ({ json: await clients.setAdminAccess({ client, blocked }, CLI_ACTOR) })),
+      );
 }
 
 function issuedResult(issued: IssuedKey): CommandResult {
@@ -82,9 +104,9 @@ function issuedResult(issued: IssuedKey): CommandResult {
 }
 
 function withState(key: ApiKey) {
-  const { id, name, kind, prefix, monthlyLimit, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
+  const { id, name, kind, prefix, monthlyLimit, scopes, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
   const current = expiresAt && expiresAt <= new Date() ? 'expired' : key.replacedBy ? 'replaced' : 'active';
   const ended = kind === 'oidc' ? 'blocked' : 'revoked';
   const state = revokedAt ? ended : current;
-  return { id, name, kind, prefix, state, monthlyLimit, createdAt, expiresAt, lastUsedAt };
+  return { id, name, kind, prefix, state, scopes, monthlyLimit, createdAt, expiresAt, lastUsedAt };
 }

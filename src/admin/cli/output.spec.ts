@@ -17,12 +17,14 @@ describe('the text of a result', () => {
       period: { start: '2026-11', exact: true },
       createdAt: new Date(0),
       absent: undefined,
+      scopes: ['read', 'write'],
       entries: [{ after: { plan: 'pro' } }],
     };
     expect(asText(result)).toBe(
       [
         'id          a',
         'created at  1970-01-01T00:00:00.000Z',
+        'scopes      read, write',
         '',
         'PERIOD',
         'start  2026-11',

@@ -37,7 +37,7 @@ export function refuseJson(program: Command, option: string): void {
 
 /**
  * Formats a result for a terminal: a list of objects as a table, an object as a labelled value per line with its objects and
- * lists below. Null is shown as a dash.
+ * lists of objects below. Null is shown as a dash.
  */
 export function asText(result: object): string {
   if (Array.isArray(result)) return tableOf(result);
@@ -53,11 +53,16 @@ function tableOf(rows: readonly object[]): string {
 }
 
 function isNested(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !(value instanceof Date);
+  return typeof value === 'object' && value !== null && !(value instanceof Date) && !areTexts(value);
+}
+
+function areTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string');
 }
 
 function cell(value: unknown): string {
   if (value === null) return '-';
+  if (areTexts(value)) return value.join(', ');
   return typeof value === 'string' ? value : JSON.stringify(value).replace(/^"|"$/g, '');
 }
 

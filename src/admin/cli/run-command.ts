@@ -69,7 +69,7 @@ function addJobCommand(root: Command, run: RunWork): void {
     .argument('<job-id>')
     .action((id: string) =>
       run(async ({ jobs }) => {
-        const { job, organizationId } = await jobs.cancel(CLI_ACTOR, id);
+        const { job, organizationId } = await jobs.cancel(null, id, CLI_ACTOR);
         const { state, summary } = job;
         const fetched = `${summary.fetched} of ${summary.total} videos were fetched and charged`;
         return { json: { ...job, organizationId }, text: `Job ${id} of ${organizationId} is ${state}: ${fetched}.` };

@@ -10,7 +10,6 @@ import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { AdminRoleRequiredError, AdminTokenError, TOKEN_REFUSALS } from '../../auth/auth-errors.js';
 import { TOKEN_SCHEME } from '../../auth/auth.decorators.js';
 import { Authentication } from '../../auth/authentication.js';
-import type { Actor } from '../../domain/caller.js';
 import { RouteNotFoundError } from '../../domain/errors.js';
 import { ApiErrors, ApiId, type ErrorExample } from '../../http/error-docs.js';
 import { AllowsHead, Audience } from '../../http/route.decorators.js';
@@ -62,10 +61,7 @@ export function AdminRoutes(): ClassDecorator {
 }
 
 /** A parameter: who makes a change over HTTP. */
-export const Operator = createParamDecorator((_data: unknown, execution): Actor => {
-  const { requestId, callId, address = null, person } = requestContextOf(execution);
-  return { kind: 'admin', requestId, callId, address, person };
-});
+export const Operator = createParamDecorator((_data: unknown, execution) => requestContextOf(execution).actor);
 
 export const ORGANIZATION_NOT_FOUND: ErrorExample = {
   title: 'The organization does not exist',

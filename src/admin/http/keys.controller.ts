@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
@@ -10,8 +10,9 @@ import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { GRACE_HOURS_MAX, KEY_LIFETIME_DAYS_MAX } from '../../organizations/limits.js';
 import { InactiveKeyError, RevokedKeyError, TokenClientError } from '../../organizations/organization-errors.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
+import { TokenClientsService } from '../../organizations/token-clients.service.js';
 import { AdminRoutes, ApiKeyId, ApiOrganizationId, Operator } from './admin-route.js';
-import { IssueKeyDto, PageQueryDto, RotateKeyDto } from './dto/requests.dto.js';
+import { AdminClientDto, IssueKeyDto, PageQueryDto, RotateKeyDto } from './dto/requests.dto.js';
 import { ISSUED_KEY, KEY, KeysPageDto, REVOKED_KEY, ROTATED_KEY, TOKEN_CLIENT } from './dto/responses.dto.js';
 
 /** Issues, lists, rotates and revokes API keys, and blocks and unblocks clients of the identity provider. */
@@ -21,6 +22,7 @@ export class AdminKeysController {
   constructor(
     private readonly organizations: OrganizationsService,
     private readonly keys: ApiKeysService,
+    private readonly clients: TokenClientsService,
   ) {}
 
   @Post('organizations/:id/keys')
@@ -31,13 +33,9 @@ export class AdminKeysController {
   })
   @ApiResult(HttpStatus.CREATED, IssuedKey, 'The new key, including its plaintext.', ISSUED_KEY)
   @ApiErrors(invalidField('expiresInDays', `expiresInDays must be an integer from 1 to ${KEY_LIFETIME_DAYS_MAX}.`))
-  async issueKey(
-    @Param('id') id: string,
-    @Body() { name, expiresInDays, monthlyLimit }: IssueKeyDto,
-    @Operator() actor: Actor,
-  ): Promise<IssuedKey> {
+  async issueKey(@Param('id') id: string, @Body() body: IssueKeyDto, @Operator() actor: Actor): Promise<IssuedKey> {
     const { id: organizationId } = await this.organizations.get(id);
-    return this.keys.issue({ organizationId, name, expiresInDays, monthlyLimit }, actor);
+    return this.keys.issue({ organizationId, ...body }, actor);
   }
 
   @Get('organizations/:id/keys')
@@ -59,7 +57,7 @@ export class AdminKeysController {
   @ApiOperation({
     summary: 'Rotate an API key',
     description:
-      'Issues a key that replaces another, with the same name, lifetime and monthly limit, against which both count. The old key stays valid for a grace period. The ' +
+      'Issues a key that replaces another, with the same name, lifetime, scopes and monthly limit, against which both count. The old key stays valid for a grace period. The ' +
       'response contains the new key, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.CREATED, RotatedKey, 'The new key, including its plaintext, and the old key.', ROTATED_KEY)
@@ -99,5 +97,17 @@ export class AdminKeysController {
   @ApiErrors({ title: 'The key is an API key, which stays revoked', error: new RevokedKeyError(KEY.id) })
   async unblockClient(@Param('id') id: string, @Operator() actor: Actor): Promise<ApiKey> {
     return this.keys.unblock(id, actor);
+  }
+
+  @Patch('clients')
+  @ApiOperation({
+    summary: 'Block a client of the identity provider under `/admin`',
+    description:
+      'Or let it in again. From its next call on, and also before its first one. What organizations accept from the client does not change.',
+  })
+  @ApiResult(HttpStatus.OK, AdminClientDto, 'The client.', { client: 'console', blocked: true })
+  @ApiErrors(invalidField('client', 'client must have 1 to 255 characters and no control characters.'))
+  async changeAdminClient(@Body() body: AdminClientDto, @Operator() actor: Actor): Promise<AdminClientDto> {
+    return this.clients.setAdminAccess(body, actor);
   }
 }

@@ -1,24 +1,27 @@
-import { Controller, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
-import { ApiOperation } from '@nestjs/swagger';
+import { Controller, Get, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiExtraModels, ApiOkResponse, ApiOperation, getSchemaPath } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
 import type { Actor } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
 import { JobFinishedError } from '../../jobs/job.js';
 import { ApiErrors } from '../../http/error-docs.js';
-import { ApiResult } from '../../http/response-docs.js';
+import { ApiResult, contentOf } from '../../http/response-docs.js';
 import { ApiJobId } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
-import { AuditTrail } from '../../organizations/audit-trail.js';
+import { AUDIT_ENTRY, AuditPageDto, AuditTrail } from '../../organizations/audit-trail.js';
 import { UnknownCursorError } from '../../domain/page.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
-import { UsageReports } from '../../quota/usage-report.js';
+import { csvOf, UsageReport, UsageReports } from '../../quota/usage-report.js';
 import { Pruned, UsageRetention } from '../../quota/usage-retention.js';
 import { AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
-import { AuditQueryDto, UsageQueryDto } from './dto/requests.dto.js';
-import { ADMIN_USAGE, AdminUsageDto, AUDIT_ENTRY, AuditPageDto, PRUNED } from './dto/responses.dto.js';
+import { AuditQueryDto, PruneQueryDto, UsageQueryDto, UsageRangeDto } from './dto/requests.dto.js';
+import { ADMIN_USAGE, AdminUsageDto, ALL_USAGE, PRUNED } from './dto/responses.dto.js';
 
-/** Reads and prunes usage, cancels jobs and lists what operators changed. */
+const CSV = 'text/csv';
+
+/** Reads and prunes usage, cancels jobs and lists what was changed. */
 @Controller('admin')
 @AdminRoutes()
 export class AdminOperationsController {
@@ -52,18 +55,40 @@ export class AdminOperationsController {
     return {
       ...usage,
       ...(verify === 'true' && { verification: await this.quota.verify(organizationId) }),
-      ...(reported && { report: await this.reports.report(organizationId, range, usage.period) }),
+      ...(reported && { report: await this.reports.report(organizationId, range) }),
     };
+  }
+
+  @Get('usage')
+  @ApiOperation({
+    summary: 'Report what all organizations were charged',
+    description: 'Returns a row for each organization, deleted ones included, with its API keys, for invoicing.',
+  })
+  @ApiExtraModels(UsageReport)
+  @ApiOkResponse({
+    description: 'The report. With `Accept: text/csv` as CSV.',
+    ...contentOf(
+      { schema: { $ref: getSchemaPath(UsageReport) }, example: ALL_USAGE },
+      { [CSV]: { schema: { type: 'string' }, example: csvOf(ALL_USAGE) } },
+    ),
+  })
+  @ApiErrors(invalidField('from', 'from must be a day such as 2026-10-31.'))
+  async getAllUsage(@Query() range: UsageRangeDto, @Req() request: Request, @Res() response: Response): Promise<void> {
+    const report = await this.reports.reportAll(range);
+    response.vary('Accept').type(request.accepts(['application/json', CSV]) || 'application/json');
+    response.send(response.get('Content-Type')?.startsWith(CSV) ? csvOf(report) : JSON.stringify(report));
   }
 
   @Post('usage/prune')
   @ApiOperation({
     summary: 'Prune old usage',
-    description: 'Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.',
+    description:
+      'Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`, for about ten seconds. Repeat the request with `after` set to the `next` of the response until that is null.',
   })
   @ApiResult(HttpStatus.OK, Pruned, 'What was removed.', PRUNED)
-  async pruneUsage(@Operator() actor: Actor): Promise<Pruned> {
-    return this.retention.prune(actor);
+  @ApiErrors(new UnknownCursorError('x'))
+  async pruneUsage(@Query() { after }: PruneQueryDto, @Operator() actor: Actor): Promise<Pruned> {
+    return this.retention.prune(actor, after);
   }
 
   @Post('jobs/:id/cancel')
@@ -79,14 +104,14 @@ export class AdminOperationsController {
     error: new JobFinishedError('cancel', 'completed'),
   })
   async cancelAnyJob(@Param('id') id: string, @Operator() actor: Actor): Promise<JobDto> {
-    return (await this.jobs.cancel(actor, id)).job;
+    return (await this.jobs.cancel(null, id, actor)).job;
   }
 
   @Get('audit')
   @ApiOperation({
-    summary: 'List the changes made by operators',
+    summary: 'List the changes made by operators and callers',
     description:
-      'Returns who changed organizations, API keys, jobs and usage, over HTTP or by a command, and what it was before. An ' +
+      'Returns who changed organizations, API keys and usage, or jobs, subscriptions and webhooks, and what it was before. An ' +
       'entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).',
   })
   @ApiResult(HttpStatus.OK, AuditPageDto, 'A page of changes, newest first.', { entries: [AUDIT_ENTRY], next: null })

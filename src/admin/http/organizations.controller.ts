@@ -9,7 +9,7 @@ import { CreatedOrganization, DeletedOrganization, Organization } from '../../or
 import { ExternalIdTakenError } from '../../organizations/organization-errors.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { AdminRoutes, ApiOrganizationId, Operator } from './admin-route.js';
-import { CreateOrganizationDto, PageQueryDto, UpdateOrganizationDto } from './dto/requests.dto.js';
+import { CreateOrganizationDto, OrganizationsQueryDto, UpdateOrganizationDto } from './dto/requests.dto.js';
 import { DELETED_ORGANIZATION, ORGANIZATION, OrganizationsPageDto } from './dto/responses.dto.js';
 
 const EXTERNAL_ID_TAKEN: ErrorExample = {
@@ -41,8 +41,8 @@ export class AdminOrganizationsController {
     next: null,
   })
   @ApiErrors(new UnknownCursorError('org_x'))
-  async listOrganizations(@Query() { limit, after }: PageQueryDto): Promise<OrganizationsPageDto> {
-    const { items, next } = await this.organizations.list({ limit, after });
+  async listOrganizations(@Query() { name, ...page }: OrganizationsQueryDto): Promise<OrganizationsPageDto> {
+    const { items, next } = await this.organizations.list(page, name);
     return { organizations: items, next };
   }
 

@@ -1,5 +1,5 @@
 import type { JWTPayload } from 'jose';
-import type { Person } from '../../domain/caller.js';
+import { SCOPES, tokenScope, type Person, type Scope } from '../../domain/caller.js';
 import { EXTERNAL_ID_LENGTH_MAX, normalizedText } from '../../organizations/limits.js';
 import { InvalidTokenError } from '../auth-errors.js';
 
@@ -24,6 +24,12 @@ export function clientOf(claims: JWTPayload): string {
 export function hasClaim(claims: JWTPayload, { claim, value }: { claim: string; value: string }): boolean {
   const given = claims[claim];
   return Array.isArray(given) ? given.includes(value) : given === value;
+}
+
+/** The scopes of this service that a token has: the claim `scope` is one text (RFC 9068), of some providers a list. */
+export function scopesOf({ scope }: JWTPayload): Scope[] {
+  const names: unknown[] = Array.isArray(scope) ? scope : typeof scope === 'string' ? scope.split(' ') : [];
+  return SCOPES.filter((name) => names.includes(tokenScope(name)));
 }
 
 /** Whom a token names. @throws InvalidTokenError */

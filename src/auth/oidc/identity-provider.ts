@@ -31,12 +31,13 @@ const REASONS: Readonly<Record<string, string>> = {
   [errors.JWKSMultipleMatchingKeys.code]: 'does not name the key that it is signed with (kid)',
 };
 
-/** ID tokens are signed by the same keys, and can have the same audience. */
+/** ID tokens are signed by the same keys, and can have the same audience. Whoever stole a bound token could use it as a plain one. */
 function refuseOtherTypes(payload: JWTPayload, type: unknown): void {
   if ((type !== undefined && !(typeof type === 'string' && TYPE.test(type))) || OTHER_TYPES.includes(payload['typ']))
     throw new InvalidTokenError('is not an access token (typ)');
   if ('at_hash' in payload || 'c_hash' in payload)
     throw new InvalidTokenError('is an ID token and not an access token (at_hash or c_hash)');
+  if ('cnf' in payload) throw new InvalidTokenError('is bound to its sender (cnf), which this service does not check');
 }
 
 /** Checks access tokens of the operator's OpenID provider. */

@@ -2,13 +2,14 @@ import { Controller, Get, HttpStatus, Req } from '@nestjs/common';
 import { ApiOperation, ApiProperty, ApiPropertyOptional, ApiSchema, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Environment } from '../../config/environment.js';
+import { SCOPES, tokenScope } from '../../domain/caller.js';
 import { addressOf, audienceUrl, MCP_PATH, METADATA_PATH } from '../../http/challenge.js';
 import { ApiErrors } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { AllowsHead, AnyQuery, Public } from '../../http/route.decorators.js';
 
-/** The one that every OpenID provider has: some refuse clients that ask for others. What a caller may do follows from claims. */
-const SCOPES = ['openid'];
+/** The one that every OpenID provider has: some refuse clients that ask for others, which they have only for OIDC_SCOPES. */
+const SCOPE = 'openid';
 
 @ApiSchema({ name: 'ResourceMetadata' })
 class ResourceMetadataDto {
@@ -31,7 +32,7 @@ class ResourceMetadataDto {
 const EXAMPLE: ResourceMetadataDto = {
   resource: 'https://transcripts.example.com/mcp',
   authorization_servers: ['https://id.example.com/realms/acme'],
-  scopes_supported: SCOPES,
+  scopes_supported: [SCOPE],
   bearer_methods_supported: ['header'],
 };
 
@@ -60,13 +61,13 @@ export class ResourceMetadataController {
   }
 
   private metadataOf(request: Request, path: string): ResourceMetadataDto {
-    const { OIDC_ISSUER = '', OIDC_AUDIENCE = '' } = this.environment;
+    const { OIDC_ISSUER = '', OIDC_AUDIENCE = '', OIDC_SCOPES } = this.environment;
     const address = addressOf(request);
     const own = address === undefined ? {} : { resource: `${address}${path}` };
     return {
       ...(audienceUrl(this.environment) ? { resource: OIDC_AUDIENCE } : own),
       authorization_servers: [OIDC_ISSUER],
-      scopes_supported: SCOPES,
+      scopes_supported: [SCOPE, ...(OIDC_SCOPES ? SCOPES.map(tokenScope) : [])],
       bearer_methods_supported: EXAMPLE.bearer_methods_supported,
     };
   }

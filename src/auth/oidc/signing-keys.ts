@@ -15,16 +15,13 @@ const BITS_MIN = 2048;
 const RENEWAL_PAUSE_MS = 60_000;
 /** The same while none is known, because no token is accepted then. */
 const FIRST_PAUSE_MS = 5_000;
-/** A key that the provider withdraws is not accepted for longer, if the provider can be reached. */
+/** The first call or probe after that renews the keys, beside itself: then a key that the provider has withdrawn is not accepted any more. */
 const KEYS_MAX_AGE_MS = 10 * 60_000;
 /** Of an attempt with both of its requests. */
 const TIMEOUT_MS = 5_000;
 const BYTES_MAX = 1024 * 1024;
 
-const discovery = z.object({
-  issuer: z.string(),
-  jwks_uri: z.string().refine(isProviderUrl, 'must be an https:// URL'),
-});
+const discovery = z.object({ issuer: z.string(), jwks_uri: z.string() });
 const keySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
 
 /** Whether a signature can be checked with a published key by any of the algorithms. */
@@ -37,10 +34,20 @@ async function isUsable(key: JWK): Promise<boolean> {
   return false;
 }
 
+/** Where a discovery document says that the keys of an issuer are. @throws Error unless it is of that issuer, and its keys are as safe */
+export function jwksUriOf(document: unknown, issuer: string): string {
+  const { issuer: named, jwks_uri: uri } = discovery.parse(document);
+  if (named !== issuer)
+    throw new Error('The provider names another issuer than OIDC_ISSUER, whose text must be exactly the same.');
+  if (!isProviderUrl(uri) || (issuer.startsWith('https:') && !uri.startsWith('https:')))
+    throw new Error('The provider names a jwks_uri that is not an https:// URL.');
+  return uri;
+}
+
 /**
- * The public keys of an OpenID provider, as its discovery document names them. Keys that are known serve while it is away. Not by
- * `createRemoteJWKSet` of jose, which repeats a failed request at once, refuses tokens with known keys when it cannot renew keys
- * that are older than `cacheMaxAge`, and measures its pauses by the wall clock, which may be set back.
+ * The public keys of an OpenID provider, as its discovery document names them. A call with a known key never waits for it. Around
+ * `createRemoteJWKSet` of jose all of this would be needed as well, except for `keySet`: the discovery, the bound, the check of each
+ * key, and the pauses, which it measures by the wall clock and not after a failure.
  */
 export class SigningKeys {
   private readonly logger = new Logger(SigningKeys.name);
@@ -61,7 +68,8 @@ export class SigningKeys {
    * @throws ProviderUnavailableError when the key is not known and the provider does not respond
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    const known = await this.current();
+    const known = this.known ?? (await this.renew());
+    if (this.areTooOld()) this.renewBeside();
     return known(header, token).catch(async (error: unknown) => {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       return (await this.renew())(header, token);
@@ -76,23 +84,17 @@ export class SigningKeys {
 
   /** Whether the last attempt to read the keys succeeded. Starts the next one when it is due, so that this becomes true again. */
   isAvailable(): boolean {
-    // A failure is in the log.
-    if (this.failure !== undefined || this.areTooOld()) this.renew().catch(() => undefined);
+    if (this.failure !== undefined || this.areTooOld()) this.renewBeside();
     return this.failure === undefined;
-  }
-
-  /** The known keys. Too old ones are renewed first, and go on while that fails. */
-  private async current(): Promise<LocalJWKSet> {
-    const { known } = this;
-    if (known && !this.areTooOld()) return known;
-    return this.renew().catch((error: unknown) => {
-      if (known) return known;
-      throw error;
-    });
   }
 
   private areTooOld(): boolean {
     return performance.now() - this.readAtMs >= KEYS_MAX_AGE_MS;
+  }
+
+  /** A failure is in the log. */
+  private renewBeside(): void {
+    this.renew().catch(() => undefined);
   }
 
   /** Calls at the same time share one attempt. */
@@ -125,10 +127,8 @@ export class SigningKeys {
   private async read(): Promise<LocalJWKSet> {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const url = `${this.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-    const found = discovery.parse(await this.get(url, signal));
-    if (found.issuer !== this.issuer)
-      throw new Error('The provider names another issuer than OIDC_ISSUER, whose text must be exactly the same.');
-    const { keys } = keySet.parse(await this.get(found.jwks_uri, signal));
+    const jwksUri = jwksUriOf(await this.get(url, signal), this.issuer);
+    const { keys } = keySet.parse(await this.get(jwksUri, signal));
     // A key that cannot be used is unknown, so that the provider is asked for it again.
     const usable: JWK[] = [];
     for (const key of keys) if (await isUsable(key)) usable.push(key);

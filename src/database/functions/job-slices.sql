@@ -44,7 +44,8 @@ BEGIN
 END $$;
 
 -- Adds a page of the uploads. A list that ends incomplete is read again from its first page after list_retry_seconds; null
--- for every other page.
+-- for every other page. When three reads over at least an hour end at the same upload, list_end, it is complete: what it states
+-- beyond that is hidden.
 CREATE OR REPLACE FUNCTION job_commit_page(p_job_id text, p_claim uuid, p_page json)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -52,12 +53,23 @@ DECLARE
   v_added integer;
 BEGIN
   SELECT * INTO v_page FROM json_to_record(p_page) AS page (
-    channel_id text, channel text, playlist text, uploads json, continuation text, list_retry_seconds double precision);
+    channel_id text, channel text, playlist text, uploads json, continuation text, list_retry_seconds double precision,
+    list_end text, hidden integer);
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
   END IF;
   old_state := job.state;
+  IF v_page.list_end = job.list_end THEN
+    job.list_end_reads := job.list_end_reads + 1;
+  ELSIF v_page.list_end IS NOT NULL THEN
+    job.list_end := v_page.list_end;
+    job.list_ended_at := clock_now();
+    job.list_end_reads := 1;
+  END IF;
+  IF v_page.list_end IS NOT NULL AND job.list_end_reads >= 3 AND job.list_ended_at <= clock_now() - interval '1 hour' THEN
+    v_page.list_retry_seconds := NULL;
+  END IF;
   INSERT INTO job_videos (job_id, position, video_id, upload)
     SELECT p_job_id, job.last_position + row_number() OVER (ORDER BY place), listed.item->>'video_id', listed.item->>'upload'
       FROM json_array_elements(v_page.uploads) WITH ORDINALITY AS listed (item, place)
@@ -72,6 +84,8 @@ BEGIN
       listed_at = CASE WHEN coalesce(v_page.continuation, v_page.list_retry_seconds::text) IS NULL OR total + v_added >= video_limit
                        THEN clock_now() END,
       list_retry_at = coalesce(clock_now() + make_interval(secs => v_page.list_retry_seconds), list_retry_at),
+      list_end = job.list_end, list_ended_at = job.list_ended_at, list_end_reads = job.list_end_reads,
+      hidden = CASE WHEN v_page.continuation IS NULL THEN coalesce(v_page.hidden, 0) ELSE hidden END,
       -- Pages that add nothing were read before, so that a list that is refused again and again is read ever more seldom.
       setbacks = CASE WHEN v_added > 0 THEN 0 ELSE setbacks + (v_page.list_retry_seconds IS NOT NULL)::integer END,
       claim = NULL, claimed_until = NULL,

@@ -159,9 +159,11 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Continues a paused, canceled or failed job, unless there is an outcome: why it cannot.
-CREATE OR REPLACE FUNCTION job_resume(p_organization_id text, p_id text, p_unfinished_max integer, p_bytes_max double precision)
-RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+-- Continues a paused, canceled or failed job, unless there is an outcome: why it cannot. From then on it is charged to p_key_id,
+-- whose limits it has, and to the same key as before when that is null.
+CREATE OR REPLACE FUNCTION job_resume(
+  p_organization_id text, p_id text, p_unfinished_max integer, p_bytes_max double precision, p_key_id text
+) RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   PERFORM organization_lock(p_organization_id);
   SELECT * INTO job FROM jobs WHERE id = p_id AND organization_id = p_organization_id AND deleted_at IS NULL FOR UPDATE;
@@ -177,8 +179,15 @@ BEGIN
     outcome := job_refusal(p_organization_id, false, p_unfinished_max, NULL, p_bytes_max);
   END IF;
   IF outcome IS NULL AND job.state IN ('paused', 'canceled', 'failed') THEN
-    UPDATE jobs SET state = 'running', reason = NULL, setbacks = 0, list_retry_at = NULL, next_run_at = clock_now()
+    UPDATE jobs SET state = 'running', reason = NULL, setbacks = 0, list_retry_at = NULL, next_run_at = clock_now(),
+        key_id = coalesce(p_key_id, key_id)
       WHERE id = p_id RETURNING * INTO job;
   END IF;
   RETURN NEXT;
 END $$;
+
+-- For processes of version 1.0.
+CREATE OR REPLACE FUNCTION job_resume(p_organization_id text, p_id text, p_unfinished_max integer, p_bytes_max double precision)
+RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE sql VOLATILE AS $$
+  SELECT * FROM job_resume(p_organization_id, p_id, p_unfinished_max, p_bytes_max, NULL)
+$$;

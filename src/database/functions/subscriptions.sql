@@ -26,10 +26,11 @@ END $$;
 
 -- Changes the interval of a subscription, and pauses it or lets it go on with a check, which is requested as by
 -- subscription_check: it is due p_seconds_min after the last request. Null for what stays. p_state is 'running' or 'paused'. A
--- running slice keeps its claim, so that what it fetches is stored and charged.
+-- running slice keeps its claim, so that what it fetches is stored and charged. One that changes is charged to p_key_id from then on,
+-- as by job_resume.
 CREATE OR REPLACE FUNCTION subscription_change(
-  p_organization_id text, p_id text, p_check_seconds integer, p_state text, p_seconds_min double precision
-) RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+  p_organization_id text, p_id text, p_check_seconds integer, p_state text, p_seconds_min double precision, p_key_id text
+) RETURNS TABLE (old_state text, old_job jobs, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
 BEGIN
@@ -39,6 +40,7 @@ BEGIN
     RETURN;
   END IF;
   old_state := job.state;
+  old_job := job;
   IF p_check_seconds <> job.check_seconds THEN
     job.check_seconds := p_check_seconds;
     -- Checks that are due, and those of a channel that was not found yet, stay as they are.
@@ -61,12 +63,22 @@ BEGIN
     job.next_check_at := job.check_requested_at;
     job.continuation := NULL;
   END IF;
-  UPDATE jobs SET check_seconds = job.check_seconds, next_check_at = job.next_check_at, state = job.state, reason = job.reason,
+  IF job IS DISTINCT FROM old_job THEN
+    job.key_id := coalesce(p_key_id, job.key_id);
+  END IF;
+  UPDATE jobs SET key_id = job.key_id, check_seconds = job.check_seconds, next_check_at = job.next_check_at, state = job.state, reason = job.reason,
       setbacks = job.setbacks, unread_since = job.unread_since, check_requested_at = job.check_requested_at,
       continuation = job.continuation, next_run_at = subscription_next_run(job, greatest(job.next_run_at, v_now))
     WHERE id = p_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
+
+-- For processes of version 1.0.
+CREATE OR REPLACE FUNCTION subscription_change(
+  p_organization_id text, p_id text, p_check_seconds integer, p_state text, p_seconds_min double precision
+) RETURNS TABLE (old_state text, job jobs) LANGUAGE sql VOLATILE AS $$
+  SELECT old_state, job FROM subscription_change(p_organization_id, p_id, p_check_seconds, p_state, p_seconds_min, NULL)
+$$;
 
 -- Makes a check due at once, which reads the list from its first page, after the one that is running; and the pending videos
 -- too, for which that is not one of their tries: decided_at keeps the time of the next one. Nothing changes, and

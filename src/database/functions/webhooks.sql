@@ -2,20 +2,36 @@
 -- webhook until the end of a lease, so that a process that was killed delays a delivery and never loses it. Every function
 -- locks the webhook before it looks at its deliveries, in a later statement.
 
--- No row when the organization has p_webhooks_max already. It is locked before they are counted.
+-- The new webhook, or the one that has its ID: that of a request which is repeated with its idempotency key. No row when the
+-- organization has p_webhooks_max already. It is locked before they are counted.
 CREATE OR REPLACE FUNCTION webhook_create(
   p_id text, p_organization_id text, p_url text, p_events text[], p_secret bytea, p_webhooks_max integer
 ) RETURNS SETOF webhooks LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   PERFORM organization_lock(p_organization_id);
+  RETURN QUERY SELECT * FROM webhooks WHERE id = p_id AND organization_id = p_organization_id;
+  IF FOUND THEN
+    RETURN;
+  END IF;
   RETURN QUERY INSERT INTO webhooks (id, organization_id, url, events, secret, created_at)
     SELECT p_id, p_organization_id, p_url, p_events, p_secret, clock_now()
       WHERE (SELECT count(*) FROM webhooks WHERE organization_id = p_organization_id) < p_webhooks_max
     RETURNING *;
 END $$;
 
--- Stores an event for every webhook of an organization. A webhook whose row is being removed is skipped without waiting: a
--- removal must neither fail nor delay the caller's transaction. Beyond 1,000 waiting deliveries events are counted and not
+-- Deletes a webhook with its deliveries; a row when there was one. The deliveries, which can take seconds, come before the lock
+-- for which webhook_enqueue waits.
+CREATE OR REPLACE FUNCTION webhook_delete(p_id text, p_organization_id text) RETURNS SETOF webhooks
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  PERFORM FROM webhooks WHERE id = p_id AND organization_id = p_organization_id FOR NO KEY UPDATE;
+  IF FOUND THEN
+    DELETE FROM webhook_deliveries WHERE webhook_id = p_id;
+    RETURN QUERY DELETE FROM webhooks WHERE id = p_id RETURNING *;
+  END IF;
+END $$;
+
+-- Stores an event for every webhook of an organization. Waits for the end of the deletion of one, which can be rolled back. Beyond 1,000 waiting deliveries events are counted and not
 -- sent: to fail an older one instead would wait for the process that sends it. One an hour is stored, as a failed delivery.
 CREATE OR REPLACE FUNCTION webhook_enqueue(p_organization_id text, p_type text, p_data jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
@@ -28,7 +44,7 @@ BEGIN
   FOR v_id IN
     SELECT id FROM webhooks
       WHERE organization_id = p_organization_id AND disabled_at IS NULL AND (events IS NULL OR p_type = ANY (events))
-      FOR KEY SHARE SKIP LOCKED
+      ORDER BY id FOR KEY SHARE
   LOOP
     SELECT CASE WHEN count(*) >= 1000 THEN 'The webhook has 1000 waiting deliveries.' END INTO v_full FROM (
       SELECT FROM webhook_deliveries WHERE webhook_id = v_id AND next_attempt_at IS NOT NULL LIMIT 1000

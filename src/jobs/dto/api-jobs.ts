@@ -1,15 +1,14 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { ApiExtraModels, ApiHeader, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { RequiresApiKey } from '../../auth/auth.decorators.js';
 import { ApiId, type ErrorExample } from '../../http/error-docs.js';
 import { contentOf } from '../../http/response-docs.js';
 import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
 import { ENTRY_HEADERS } from '../../transcripts/dto/api-transcripts.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
-import { IdempotencyConflictError, ResultsExpiredError, StoredResultsLimitError, TooManyJobsError } from '../job.js';
+import { ResultsExpiredError, StoredResultsLimitError, TooManyJobsError } from '../job.js';
 import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
 import { RUNNING_JOB_EXAMPLE } from './job.dto.js';
-import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_LENGTH_MAX } from './jobs-request.dto.js';
 import { SUBSCRIPTION_EXAMPLE } from './subscription.dto.js';
 
 export const RESULTS_EXPIRED: ErrorExample = {
@@ -25,11 +24,6 @@ export const TOO_MANY_JOBS: ErrorExample = {
 export const TOO_MUCH_STORED: ErrorExample = {
   title: 'The organization stores too many results',
   error: new StoredResultsLimitError({ megabytes: 10_000 }),
-};
-
-export const CONFLICTING_KEY: ErrorExample = {
-  title: 'The Idempotency-Key was used with another request',
-  error: new IdempotencyConflictError(),
 };
 
 /** The header of a response that has created something. */
@@ -58,19 +52,6 @@ export function OnJobs(variant: JobVariant, limits?: { limitsConcurrency: boolea
 /** The same for an operation on one of them. */
 export function OnJob(variant: JobVariant, limits?: { limitsConcurrency: boolean }): MethodDecorator {
   return applyDecorators(OnJobs(variant, limits), ApiJobId(variant));
-}
-
-/** Documents the header that makes the creation of a job or a subscription repeatable. */
-export function ApiIdempotencyKey(created: JobVariant): MethodDecorator {
-  return ApiHeader({
-    name: IDEMPOTENCY_KEY,
-    required: false,
-    description:
-      `Makes the request safe to repeat: the same key and body return the ${created} that the first request has created, another body ` +
-      `is 409 \`idempotency_conflict\`. Printable ASCII characters, such as a UUID; stored as long as the ${created}, for the organization.`,
-    schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_LENGTH_MAX },
-    example: '5b1f7a52-6c0e-4a1b-9d3c-2f60c1f0a7de',
-  });
 }
 
 /** Documents the two forms of the results of a job or a subscription. @param lines the example as NDJSON */

@@ -26,6 +26,7 @@ export const NEW_JOB_EXAMPLE = {
     ...{ limit: null, since: null, onQuota: 'pause' },
   },
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
+  hidden: 0,
   createdAt: '2026-11-20T16:00:00.000Z',
   startedAt: null,
   finishedAt: null,
@@ -174,6 +175,15 @@ export class JobDto {
 
   @ApiProperty({ description: 'Counts of the videos of the job.' })
   summary: JobSummaryDto;
+
+  @ApiProperty(
+    countField(
+      'How many videos YouTube counts in the list beyond those that it lists, when it was last read to its end. They are ' +
+        'hidden, or the list ended early: then the job is paused with `list_incomplete`, and read again until three reads ' +
+        'over at least an hour have ended at the same video.',
+    ),
+  )
+  hidden: number;
 
   @ApiProperty(dateTime('When the job was created.'))
   createdAt: string;

@@ -5,21 +5,17 @@ import type { Request } from 'express';
 import { Kinds, SINCE_INVALID, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import type { VideoKind } from '../../domain/transcript.js';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
-import { invalidField } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import { requestContext } from '../../http/request-context.js';
 import {
   AFTER_INVALID,
   digitsOf,
   HasNoApiKey,
-  hasNoApiKey,
   LIMIT_INVALID,
   Optional,
   OptionalInteger,
   PAGE_SIZE_DEFAULT,
   PAGE_SIZE_MAX,
-  PageAfter,
-  PageLimit,
 } from '../../http/validation.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
 import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
@@ -27,11 +23,6 @@ import { VIDEO_ID } from '../../domain/video-reference.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
 export const UPLOADS_MAX = 2_147_483_647;
-
-export const IDEMPOTENCY_KEY = 'Idempotency-Key';
-export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
-/** Printable ASCII characters. */
-export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 
 const JOB_VIDEOS_MAX = 10_000;
 const VIDEOS_INVALID = `videos must be a list of 1 to ${JOB_VIDEOS_MAX} IDs or URLs of videos.`;
@@ -83,7 +74,6 @@ export class CreateJobDto extends TextBodyDto {
   @OptionalInteger([1, UPLOADS_MAX], {
     description:
       'The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.',
-    example: 500,
   })
   limit?: number;
 
@@ -92,7 +82,6 @@ export class CreateJobDto extends TextBodyDto {
       'The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. ' +
       'An upload that was live, announced or without captions at an earlier job does not come back by it.',
     pattern: VIDEO_ID.source,
-    example: 'hl-dinghy__',
   })
   @Optional()
   @Matches(VIDEO_ID, { message: SINCE_INVALID })
@@ -104,7 +93,6 @@ export class CreateJobDto extends TextBodyDto {
       'What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that ' +
       'has failed can be resumed, and its results stay available.',
     default: 'pause',
-    example: 'pause',
   })
   @Optional()
   @IsIn(ON_QUOTA, { message: `onQuota must be ${ON_QUOTA.join(' or ')}.` })
@@ -112,31 +100,10 @@ export class CreateJobDto extends TextBodyDto {
 }
 
 export const NEW_JOB_BODIES = {
-  channel: { summary: 'A channel', value: { channel: '@harbourlight', languages: ['en', 'de'], kinds: ['video'] } },
-  playlist: {
-    summary: 'A playlist',
-    value: { playlist: 'PLharbourlight-boats', languages: ['en', '*'], match: 'first' },
-  },
+  channel: { summary: 'A channel', value: { channel: '@harbourlight' } },
+  playlist: { summary: 'A playlist', value: { playlist: 'PLharbourlight-boats' } },
   videos: { summary: 'A list of videos', value: { videos: ['hl-dinghy__', 'https://youtu.be/hl-silent__'] } },
 } satisfies Record<string, { summary: string; value: Partial<CreateJobDto> }>;
-
-/**
- * The `Idempotency-Key` of a request; undefined when it has none. It is stored, so it must not contain an API key.
- *
- * @throws InvalidRequestError
- */
-export function idempotencyKey(request: Request): string | undefined {
-  const values = request.headersDistinct[IDEMPOTENCY_KEY.toLowerCase()];
-  if (values === undefined) return undefined;
-  const [key = ''] = values;
-  const isValid =
-    values.length === 1 && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX && IDEMPOTENCY_KEY_CHARACTERS.test(key);
-  if (isValid && hasNoApiKey(key)) return key;
-  const message = isValid
-    ? `${IDEMPOTENCY_KEY} must not contain an API key.`
-    : `${IDEMPOTENCY_KEY} must have 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters, given once.`;
-  throw invalidField(IDEMPOTENCY_KEY, message);
-}
 
 /**
  * The organization of the caller; adds the job or subscription to the log line of the request, unless the path has another text
@@ -148,15 +115,6 @@ export function organizationOf(request: Request, variant: JobVariant, id: string
   return caller.organization.id;
 }
 
-/** The query parameters of the lists of jobs and of subscriptions. */
-export class JobsQueryDto {
-  @PageLimit(10)
-  limit: number = PAGE_SIZE_DEFAULT;
-
-  @PageAfter()
-  after?: string;
-}
-
 /** The query parameters of the results of a job. */
 export class ResultsQueryDto {
   @ApiPropertyOptional({
@@ -165,7 +123,6 @@ export class ResultsQueryDto {
     description:
       `The maximum number of entries to return. JSON: ${PAGE_SIZE_DEFAULT} by default, and values above ${PAGE_SIZE_MAX} are ` +
       `treated as ${PAGE_SIZE_MAX}. NDJSON: all by default.`,
-    example: 10,
   })
   @Optional()
   @Transform(({ value }: { value: unknown }) => digitsOf(value))
@@ -177,7 +134,6 @@ export class ResultsQueryDto {
     minimum: 0,
     description:
       'The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one.',
-    example: 2,
   })
   @Optional()
   @Transform(({ value }: { value: unknown }) => digitsOf(value))

@@ -19,7 +19,7 @@ import { NEW_SUBSCRIPTION_EXAMPLE, START_FIELD } from './subscription.dto.js';
 
 const START_INVALID = `start must be "now", an integer from 1 to ${START_UPLOADS_MAX} (the newest uploads) or the ID of a video (11 characters; the uploads above it).`;
 
-const CheckMinutes = (docs: { default: number } | { example: number }): PropertyDecorator =>
+const CheckMinutes = (docs?: { default: number }): PropertyDecorator =>
   OptionalInteger([CHECK_MINUTES_MIN, CHECK_MINUTES_MAX], {
     description: 'The minutes between two checks of the channel. A check costs no quota.',
     ...docs,
@@ -56,7 +56,7 @@ export class CreateSubscriptionDto extends TextBodyDto {
 /** The body of a change of a subscription. */
 @ApiSchema({ name: 'SubscriptionChangeBody' })
 export class ChangeSubscriptionDto {
-  @CheckMinutes({ example: 240 })
+  @CheckMinutes()
   checkMinutes?: number;
 
   @ApiPropertyOptional({
@@ -64,7 +64,6 @@ export class ChangeSubscriptionDto {
     description:
       '`paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and ' +
       'checks the channel.',
-    example: 'paused',
   })
   @Optional()
   @IsIn(SUBSCRIPTION_STATES, { message: `state must be ${SUBSCRIPTION_STATES.join(' or ')}.` })

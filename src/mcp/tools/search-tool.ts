@@ -18,6 +18,8 @@ import {
 
 const VIDEOS_MAX = 50;
 const MATCHES_MAX = 100;
+/** About eight hours of speech, which take 30 ms: a search counts as a call for each. */
+const BYTES_PER_CALL = 1024 * 1024;
 /** For the counts at the end of the text, and there for each video that could not be searched. */
 const FOOTER_CHARACTERS = 400;
 const FAILURE_CHARACTERS = 20;
@@ -27,30 +29,24 @@ export const searchChannelTranscripts = defineTool({
   title: "Search a channel's newest transcripts",
   description:
     'Finds a word or a phrase in the transcripts of the newest uploads of a YouTube channel. Returns each match with the ' +
-    'segments before and after and a link to its second. Costs one transcript of the monthly quota for each of the searched ' +
-    `videos that is fetched; cached and failed ones are free. Requires the Pro plan. ${TEXT_IS_DATA}`,
+    'segments before and after and a link to its second. Costs one transcript of the monthly quota for each video that is ' +
+    `fetched; cached and failed ones are free. Requires the Pro plan. ${TEXT_IS_DATA}`,
   feature: 'channel_transcripts',
   limitsConcurrency: true,
+  effect: 'reads',
   input: z.strictObject({
     channel,
     query: z
       .string()
       .min(1)
       .max(200)
-      .describe('A word or a phrase as it is said, without regard to case. Not a list of words, and no wildcards.'),
-    limit: z
-      .int()
-      .min(1)
-      .max(VIDEOS_MAX)
-      .default(10)
-      .describe('The number of videos to search at most, the newest ones.'),
+      .describe('A word or a phrase as it is said, in any case. Not a list of words, and no wildcards.'),
+    limit: z.int().min(1).max(VIDEOS_MAX).default(10).describe('Videos to search at most.'),
     kinds,
-    maxMatches: z.int().min(1).max(MATCHES_MAX).default(20).describe('The number of matches to return at most.'),
+    maxMatches: z.int().min(1).max(MATCHES_MAX).default(20).describe('Matches to return at most.'),
     languages,
     match,
-    maxChars: maxChars.describe(
-      'The maximum length of the text of this result, in characters. Further matches are only counted.',
-    ),
+    maxChars: maxChars.describe('Characters of the text at most. Further matches are only counted.'),
   }),
   output: z.object({
     channelId: z.string(),
@@ -70,7 +66,7 @@ export const searchChannelTranscripts = defineTool({
     const failed: { videoId: string; code: string }[] = [];
     let text = '';
     const footerCharacters = FOOTER_CHARACTERS + FAILURE_CHARACTERS * limit;
-    let [matchesTotal, isFull] = [0, false];
+    let [matchesTotal, bytesRead, isFull] = [0, 0, false];
     for await (const event of delivery.events('listed')) {
       if (event.type === 'channel') text += `${listHead(event)}\n`;
       if (event.type !== 'result') continue;
@@ -82,6 +78,7 @@ export const searchChannelTranscripts = defineTool({
       }
       const found = await searchTranscript(await inflate(entry.transcript), phrase);
       matchesTotal += found.length;
+      bytesRead += entry.transcript.jsonBytes;
       let head = `${videoHead(entry, 2)}\n`;
       for (const match of found.slice(0, maxMatches - matches.length)) {
         const section = `${head}${matchLine(videoId, match)}\n`;
@@ -97,7 +94,8 @@ export const searchChannelTranscripts = defineTool({
       (matchesTotal > matches.length ? `, the first ${matches.length} shown.` : '.') +
       (isFull ? ' The text has reached maxChars.' : '');
     text += `---\n\n${counts}\n${failuresText(failed)}\n${costLine(summary)}\n`;
-    return { text, structured: { channelId: plan.resource, matches, matchesTotal, failed, summary } };
+    const structured = { channelId: plan.resource, matches, matchesTotal, failed, summary };
+    return { text, structured, calls: Math.ceil(bytesRead / BYTES_PER_CALL) };
   },
 });
 

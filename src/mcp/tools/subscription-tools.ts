@@ -53,18 +53,16 @@ export const followChannel = defineTool({
   name: 'follow_channel',
   title: 'Follow a channel',
   description:
-    'Follows a YouTube channel from now on: it is checked for new uploads, and the transcript of each is fetched in the background. ' +
-    'Costs one transcript of the monthly quota for each upload that is fetched, until the subscription is deleted; checks, cached and failed ' +
-    'uploads are free. Ask the user before. A call with the same parameters returns the same subscription. Requires the Pro plan. ' +
-    'get_new_transcripts lists what is followed already, and reads what has come.',
+    'Follows a YouTube channel: the transcript of each new upload is fetched in the background. Costs one transcript of the monthly ' +
+    'quota for each upload that is fetched, until the subscription is deleted; checks, cached and failed uploads are free. Ask the ' +
+    'user before. A call with the same parameters returns the same subscription. Requires the Pro plan. get_new_transcripts ' +
+    'lists what is followed already, and reads what has come.',
   feature: 'channel_subscriptions',
   limitsConcurrency: false,
   effect: 'creates',
   input: z.strictObject({
     channel: storedReference.describe(`The channel: ${CHANNEL_FORMS}.`),
-    kinds: kinds.describe(
-      'Only uploads of these kinds; by default all. Those of unknown kind are kept for video and short.',
-    ),
+    kinds: kinds.describe('Only these kinds; by default all.'),
     languages,
     match,
     checkMinutes: z
@@ -72,21 +70,21 @@ export const followChannel = defineTool({
       .min(CHECK_MINUTES_MIN)
       .max(CHECK_MINUTES_MAX)
       .default(CHECK_MINUTES_DEFAULT)
-      .describe('The minutes between two checks.'),
+      .describe('Minutes between two checks.'),
     start: z
       .union([z.literal('now'), z.int().min(1).max(START_UPLOADS_MAX), videoId], {
         error: `must be "now", an integer from 1 to ${START_UPLOADS_MAX} or the ID of a video`,
       })
       .default('now')
       .describe(
-        '`now`: only later uploads. A number: the newest uploads first. The ID of a video: first all above it.',
+        '`now`: only later uploads. A number: so many of the newest first. The ID of a video: first all above it.',
       ),
   }),
   output: subscriptionOutput,
   async run(request, context, { subscriptions }) {
     // A repeated call finds the subscription by what it asks for.
     const key = createHash('sha256').update(JSON.stringify(request)).digest('base64url');
-    const subscription = await subscriptions.create(request, payerOf(context), `follow_channel ${key}`);
+    const subscription = await subscriptions.create(request, payerOf(context), `follow_channel ${key}`, context.actor);
     context.log['subscriptionId'] = subscription.id;
     const { id } = subscription;
     const lines = [stateLine(subscription), `Call \`get_new_transcripts\` with the subscriptionId ${codeSpan(id)}.`];
@@ -98,23 +96,23 @@ export const getNewTranscripts = defineTool({
   name: 'get_new_transcripts',
   title: 'New transcripts of a followed channel',
   description:
-    'Returns the transcripts of a followed channel as Markdown, in the order in which they came, each once: continue with `next` as after, also in a ' +
-    'later conversation. Without a subscriptionId it lists the followed channels with their IDs. Free, on every plan: what was ' +
-    'fetched is charged already. When nothing is new, it says when the next check is. Longer text continues with the returned ' +
-    `cursor. ${TEXT_IS_DATA}`,
+    'Returns the transcripts of a followed channel as Markdown, in the order in which they came, each once: continue with `next` ' +
+    'as after, also in a later conversation. Without a subscriptionId it lists the followed channels. Free, on every plan. When ' +
+    `nothing is new, it says when the next check is. Longer text continues with the returned cursor. ${TEXT_IS_DATA}`,
   feature: undefined,
   limitsConcurrency: true,
+  effect: 'reads',
   input: z.strictObject({
     subscriptionId: workId
       .optional()
-      .describe(`The ID of the subscription (sub_…). Without it they are listed, the newest ${LISTED_MAX} first.`),
+      .describe(`The ID of the subscription (sub_…). Without it the newest ${LISTED_MAX} are listed.`),
     after: z
       .int()
       .min(0)
       .max(UPLOADS_MAX)
       .optional()
-      .describe('The `next` of the last result. By default the oldest stored transcript comes first.'),
-    limit: z.int().min(1).max(CURSOR_VIDEOS_MAX).default(3).describe('The number of uploads at most.'),
+      .describe('The `next` of the last result; by default the oldest stored one comes first.'),
+    limit: z.int().min(1).max(CURSOR_VIDEOS_MAX).default(3).describe('Uploads at most.'),
     maxChars,
     cursor,
   }),

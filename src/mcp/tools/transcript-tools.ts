@@ -27,24 +27,20 @@ const WHOLE_VIDEOS: Position['range'] = [0, null];
 
 const COST =
   'Costs one transcript of the monthly quota for each video that is fetched; cached and failed ones are free.';
-const PAGES = 'Longer text continues with the returned cursor, which is free while the transcripts are cached.';
+const PAGES = 'Longer text continues with the returned cursor, for free while it is cached.';
 
 export const getChannelTranscripts = defineTool({
   name: 'get_channel_transcripts',
   title: "Transcripts of a channel's newest videos",
   description:
     `Returns the transcripts of the newest uploads of a YouTube channel as Markdown, newest first, with a link to the second ` +
-    `of each paragraph. ${COST} Requires the Pro plan. ${PAGES} ${TEXT_IS_DATA}`,
+    `of each paragraph. Live and announced videos have none: kinds leaves them out. ${COST} Requires the Pro plan. ${PAGES} ${TEXT_IS_DATA}`,
   feature: 'channel_transcripts',
   limitsConcurrency: true,
+  effect: 'reads',
   input: z.strictObject({
     channel: channel.optional().describe(`Required without a cursor: ${CHANNEL_FORMS}.`),
-    limit: z
-      .int()
-      .min(1)
-      .max(CURSOR_VIDEOS_MAX)
-      .default(CHANNEL_VIDEOS_DEFAULT)
-      .describe('The number of videos at most, the newest ones.'),
+    limit: z.int().min(1).max(CURSOR_VIDEOS_MAX).default(CHANNEL_VIDEOS_DEFAULT).describe('Videos at most.'),
     kinds,
     languages,
     match,
@@ -76,20 +72,19 @@ export const getVideoTranscript = defineTool({
   title: 'Transcript of a video',
   description:
     `Returns the transcript of one YouTube video as Markdown, with a link to the second of each paragraph; fromSeconds and ` +
-    `toSeconds select a part. Costs one transcript of the monthly quota if it has to be fetched; cached and failed ones are ` +
-    `free. ${PAGES} ${TEXT_IS_DATA}`,
+    `toSeconds select a part. Costs one transcript of the monthly quota if it is fetched; cached and failed ones are free. ` +
+    `${PAGES} ${TEXT_IS_DATA}`,
   feature: 'video_transcripts',
   limitsConcurrency: true,
+  effect: 'reads',
   input: z.strictObject({
-    video: reference
-      .optional()
-      .describe('Required without a cursor: the ID of a video (11 characters) or its URL on youtube.com or youtu.be.'),
+    video: reference.optional().describe('Required without a cursor: the ID (11 characters) or the URL of a video.'),
     languages,
     match,
     include,
     chunkSeconds,
-    fromSeconds: z.number().min(0).default(0).describe('Only what is said at or after this second.'),
-    toSeconds: z.number().min(0).optional().describe('Only what is said before this second.'),
+    fromSeconds: z.number().min(0).default(0).describe('Only from this second on.'),
+    toSeconds: z.number().min(0).optional().describe('Only before this second.'),
     maxChars,
     cursor,
   }),

@@ -3,26 +3,19 @@ import { Environment } from '../../config/environment.js';
 import type { ChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, PlaylistNotFoundError, UpstreamError } from '../../domain/errors.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
-import { type Channel, NO_DETAILS, type VideoKind, type VideoOutcome } from '../../domain/transcript.js';
+import { type Channel, NO_DETAILS, type VideoOutcome } from '../../domain/transcript.js';
 import {
   ContinuationRejectedError,
-  type KnownUploads,
+  type DescribedPage,
   type PlaylistPage,
-  type PlaylistVideos,
   type ReadingContext,
   type UploadsListPage,
   VideoPlatform,
 } from '../video-platform.js';
-import { ChannelReadError, isUnparsable } from './channel/channel-errors.js';
+import { ChannelReadError } from './channel/channel-errors.js';
 import { addressOf, ChannelReader } from './channel/channel-reader.js';
-import {
-  type Continuation,
-  isComplete,
-  NOTHING_LISTED,
-  readContinuation,
-  writeContinuation,
-} from './channel/list-progress.js';
-import { PlaylistReader, type ReadList } from './channel/playlist-reader.js';
+import { type Additions, withAdditions } from './channel/list-additions.js';
+import { ListReader } from './channel/list-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
 import type { AttemptEnd } from './egress/attempt.js';
 import { type AttemptResult, readThroughEgresses } from './egress/egress-failover.js';
@@ -37,9 +30,6 @@ import { requestPublishDate } from './video/player-requests.js';
 import { mergeDetails } from './video/player-response.js';
 import { VideoReader } from './video/video-reader.js';
 
-/** Far above any channel: a list that is still not at its end repeats itself, and ends there. */
-const PAGES_MAX = 5_000;
-
 const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_failure' } };
 
 /** `VideoPlatform` for YouTube's InnerTube API: its readers, through one egress after another until one answers. */
@@ -51,7 +41,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     private readonly egresses: EgressPool,
     private readonly innertube: InnertubeClient,
     private readonly channels: ChannelReader,
-    private readonly playlists: PlaylistReader,
+    private readonly lists: ListReader,
     private readonly videos: VideoReader,
     private readonly experiment: Experiment,
   ) {
@@ -73,85 +63,34 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     return this.readList(channelId, context, (scope) => this.channels.read(channelId, scope));
   }
 
-  override async listUploads(
-    channelId: string,
-    count: number,
-    context: ReadingContext,
-    known?: KnownUploads,
-  ): Promise<KnownUploads> {
-    const read = (scope: RequestScope) => this.channels.uploads(channelId, count, scope, known);
-    const { uploads, next, progress, settled } = await this.readList(channelId, context, read);
-    if (next === null && !isComplete(progress))
-      report('log', 'youtube_list_incomplete', { subject: channelId, ...progress });
-    return { uploads, complete: next === null, settled };
+  override uploads(channelId: string, after: string | undefined, context: ReadingContext): Promise<UploadsListPage> {
+    return this.readList(channelId, context, (scope) => this.lists.uploads(channelId, after, scope));
   }
 
-  override async listUploadsPage(
+  override async describe(
     channelId: string,
-    continuation: string | undefined,
+    page: UploadsListPage | Promise<UploadsListPage>,
     context: ReadingContext,
-    kinds: readonly VideoKind[] = [],
-  ): Promise<UploadsListPage> {
-    const areShortsTold = kinds.includes('video') !== kinds.includes('short');
-    const list = await this.readPage(channelId, continuation, context, (scope, after) =>
-      this.channels.uploadsPage(channelId, after, after === null || areShortsTold, scope),
+  ): Promise<DescribedPage> {
+    const reading = Promise.resolve(page);
+    const adding = this.readList(channelId, context, (scope) => this.lists.additions(channelId, reading, scope)).catch(
+      (): Additions => ({ shorts: null, feed: null }),
     );
-    return pageOf(list);
+    const read = await reading;
+    const additions = await adding;
+    context.signal.throwIfAborted();
+    return { ...withAdditions(read, additions), settled: additions.shorts !== null };
   }
 
-  override async newestUploads(channelId: string, context: ReadingContext): Promise<UploadsListPage> {
-    const read = (scope: RequestScope) => this.channels.uploadsPage(channelId, null, false, scope);
-    return pageOf(await this.readList(channelId, context, read));
-  }
-
-  override async describeUploads(
-    channelId: string,
-    page: UploadsListPage,
-    context: ReadingContext,
-  ): Promise<UploadsListPage> {
-    if (page.incomplete) return this.listUploadsPage(channelId, undefined, context);
-    if (page.uploads.length === 0) return page;
-    const describe = (scope: RequestScope) => this.playlists.describe(channelId, page.uploads, scope);
-    const { uploads, shorts } = await this.readList(channelId, context, describe);
-    const continuation = page.next === null ? null : readContinuation(page.next);
-    return { ...page, uploads, next: continuation && writeContinuation({ ...continuation, shorts }) };
-  }
-
-  override async listPlaylistPage(
+  override async playlist(
     playlistId: string,
-    continuation: string | undefined,
+    after: string | undefined,
     context: ReadingContext,
   ): Promise<PlaylistPage> {
-    requirePlaylist(playlistId, context);
-    const list = await this.readPage(playlistId, continuation, context, (scope, after) =>
-      this.playlists.playlistPage(playlistId, after, scope),
-    );
-    return { ...pageOf(list), playlist: continuation === undefined ? { id: playlistId, title: list.title } : null };
-  }
-
-  /** Reads a page of a list, which ends where a page cannot be read. */
-  private async readPage(
-    subject: string,
-    continuation: string | undefined,
-    context: ReadingContext,
-    read: (scope: RequestScope, after: Continuation | null) => Promise<ReadList>,
-  ): Promise<ReadList> {
-    const after = continuation === undefined ? null : readContinuation(continuation);
-    if (continuation !== undefined && after === null) throw new ContinuationRejectedError();
-    const list = await this.readList(subject, context, (scope) => read(scope, after)).catch(
-      (error: unknown): ReadList => {
-        if (!isUnparsable(error)) throw error;
-        const progress = { ...(after?.progress ?? NOTHING_LISTED), unread: true };
-        return { kind: 'list', title: null, uploads: [], next: null, progress };
-      },
-    );
-    if (pageOf(list).incomplete) report('warn', 'youtube_list_incomplete', { subject, ...list.progress });
-    return list;
-  }
-
-  override async listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {
-    requirePlaylist(playlistId, context);
-    return this.readList(playlistId, context, (scope) => this.playlists.playlist(playlistId, count, scope));
+    context.signal.throwIfAborted();
+    const reference = parsePlaylistReference(playlistId);
+    if (reference?.kind !== 'playlist' || reference.id !== playlistId) throw new PlaylistNotFoundError();
+    return this.readList(playlistId, context, (scope) => this.lists.playlist(playlistId, after, scope));
   }
 
   private async readList<T>(
@@ -257,20 +196,6 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     const doubt = { kind: 'list', client: null, sinceMs: performance.now() } as const;
     return (await this.experiment.settle(doubt, 'WEB', scope)) === 'served' ? 'answered' : 'refused';
   }
-}
-
-/** Throws unless the ID is one of a playlist that can be read. */
-function requirePlaylist(playlistId: string, { signal }: ReadingContext): void {
-  signal.throwIfAborted();
-  const reference = parsePlaylistReference(playlistId);
-  if (reference?.kind !== 'playlist' || reference.id !== playlistId) throw new PlaylistNotFoundError();
-}
-
-function pageOf({ uploads, next, progress, shorts }: ReadList): UploadsListPage {
-  const { pages } = progress;
-  if (next !== null && pages < PAGES_MAX)
-    return { uploads, next: writeContinuation({ progress, token: next, shorts }), incomplete: false, pages };
-  return { uploads, next: null, incomplete: next !== null || !isComplete(progress), pages };
 }
 
 function stackOf(error: unknown): string {

@@ -6,12 +6,13 @@ import { EgressStates } from '../egress-states.js';
 import { VideoPlatform } from '../video-platform.js';
 import { ChannelReader } from './channel/channel-reader.js';
 import { ControlChannels } from './channel/control-channels.js';
-import { PlaylistReader } from './channel/playlist-reader.js';
+import { ListReader } from './channel/list-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
 import { Experiment } from './egress/experiment.js';
 import { RequestPipeline } from './egress/request-pipeline.js';
 import { RequestQueue } from './egress/request-queue.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
+import { WebVersion } from './innertube/web-version.js';
 import { PoTokenProvider } from './po-token/po-token-provider.js';
 import { SignatureTimestamp, WebProofs } from './po-token/web-proofs.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
@@ -47,10 +48,11 @@ import { YoutubePlatform } from './youtube-platform.js';
     { provide: PoTokenProvider, inject: [Environment], useFactory: createPoTokenProvider },
     SignatureTimestamp,
     WebProofs,
+    WebVersion,
     InnertubeClient,
-    PlaylistReader,
     ChannelReader,
     ControlChannels,
+    ListReader,
     ControlVideos,
     VideoReader,
     YoutubePlatform,

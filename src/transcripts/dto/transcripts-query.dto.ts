@@ -32,7 +32,6 @@ const Limit = (): PropertyDecorator =>
       type: 'integer',
       minimum: 1,
       default: LIMIT_DEFAULT,
-      example: 5,
     }),
     Transform(({ value }: { value: unknown }) => Math.min(digitsOf(value), VIDEOS_PER_CALL_MAX)),
     Min(1, {
@@ -65,7 +64,6 @@ const LanguageList = (): PropertyDecorator =>
         'Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by ' +
         'commas. By default each transcript is in the original language of the video.',
       oneOf: [{ type: 'array', items: { type: 'string' }, minItems: 1, maxItems: LANGUAGES_MAX }, { type: 'string' }],
-      example: ['en', 'de'],
     }),
     Optional(),
     Transform(({ value }: { value: unknown }) => parseLanguages(joined(value))),
@@ -117,9 +115,8 @@ const ChunkSeconds = ({ inBody = false } = {}): PropertyDecorator =>
   applyDecorators(
     OptionalInteger([CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX], {
       description:
-        'Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every ' +
+        'Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every ' +
         'format. By default segments are as in the captions.',
-      example: 60,
     }),
     Transform(({ value }: { value: unknown }) => (inBody ? value : digitsOf(value))),
   );

@@ -16,22 +16,15 @@ export type Encoding = 'gzip' | 'identity';
  * Each text is inflated on its turn, or copied into a gzip body.
  *
  * @param waiting counts what was written and not yet taken
- * @param withinMs after which the connection of a reader that has not taken all is destroyed
  */
 export async function writeResponse(
   response: Response,
   chunks: AsyncIterable<Chunk> | Iterable<Chunk>,
   encoding: Encoding,
   waiting: HeldTexts,
-  withinMs?: number,
 ): Promise<void> {
-  const timer = withinMs === undefined ? undefined : setTimeout(() => response.destroy(), withinMs);
-  const closed = (): void => {
-    clearTimeout(timer);
-    waiting.close();
-  };
-  if (response.closed) closed();
-  else response.once('close', closed);
+  if (response.closed) waiting.close();
+  else response.once('close', () => waiting.close());
   const gzip = encoding === 'gzip' ? new GzipMember() : undefined;
   if (gzip) response.setHeader('Content-Encoding', 'gzip');
   const writer = new PacedWriter(response, waiting, (text) => gzip?.literal(text) ?? Buffer.from(text));

@@ -51,7 +51,7 @@ export class TranscriptsResponse {
       [NDJSON]: () => serializeNdjson(delivery.batches('as-finished')),
       [MARKDOWN]: () => textChunks(markdownDocument(delivery.events('listed'), delivery.plan), encoding),
     };
-    await this.write(request, response, delivery.plan, chunks[type]());
+    await this.write(request, response, chunks[type]());
   }
 
   /**
@@ -74,15 +74,12 @@ export class TranscriptsResponse {
       format === 'json'
         ? entryJson('', entry, '')
         : await textChunk(await formatEntry(format, entry, delivery.plan), encoding);
-    await this.write(request, response, delivery.plan, [chunk]);
+    await this.write(request, response, [chunk]);
   }
 
-  /** A reader has twice the deadline of its call for all of the response. */
-  private write(request: Request, response: Response, { call }: CallPlan, chunks: Parameters<typeof writeResponse>[1]) {
-    const { caller, startedAtMs } = requestContext(request);
-    const waiting = new HeldTexts(this.memory, caller.organization.id);
-    const withinMs = 2 * call.deadlineAtMs - startedAtMs - performance.now();
-    return writeResponse(response, chunks, encodingFor(request), waiting, withinMs);
+  private write(request: Request, response: Response, chunks: Parameters<typeof writeResponse>[1]) {
+    const waiting = new HeldTexts(this.memory, requestContext(request).caller.organization.id);
+    return writeResponse(response, chunks, encodingFor(request), waiting);
   }
 }
 

@@ -7,13 +7,14 @@ import { Environment } from '../../config/environment.js';
 import { type ChannelReference, parseChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
 import { VIDEO_FAILURE_CODES, type Channel, type Upload } from '../../domain/transcript.js';
-import { VideoPlatform, type KnownUploads, type ReadingContext } from '../../platform/video-platform.js';
+import { VideoPlatform, type DescribedPage, type ReadingContext } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { METADATA_FIELDS } from '../cache/transcript-cache.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { Call, CallEnded } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
+import { type CountedList, hasNews, listFrom, readCounted, withKnown } from './counted-list.js';
 import { readSelection, type Selected, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 
@@ -29,13 +30,14 @@ export const uploadSchema: z.ZodType<Upload> = z.object({
   publishedText: z.string().nullable(),
   failure: z.enum(VIDEO_FAILURE_CODES).nullable(),
 });
-/** A list with the time when it was read, in milliseconds. */
-interface DatedList extends KnownUploads {
+export const countedListFields = { uploads: z.array(uploadSchema), next: z.string().nullable(), complete: z.boolean() };
+interface DatedList extends CountedList, Pick<DescribedPage, 'settled'> {
+  /** When its first page was read, in milliseconds. */
   readAtMs: number;
 }
 const datedListSchema: z.ZodType<DatedList> = z.object({
-  uploads: z.array(uploadSchema),
-  ...{ complete: z.boolean(), settled: z.boolean(), readAtMs: z.number() },
+  ...countedListFields,
+  ...{ settled: z.boolean(), readAtMs: z.number() },
 });
 
 /** How long a channel that was not found is not looked for again: a caller that repeats it costs the platform nothing. */
@@ -148,19 +150,46 @@ export class ChannelUploads {
 
   private uploads(channelId: string, limit: number, context: ReadingContext): Promise<DatedList> {
     const ttlMs = this.environment.UPLOADS_TTL_SECONDS * 1000;
+    // The clock of another process can be ahead.
+    const isFresh = ({ readAtMs }: DatedList) => Math.abs(Date.now() - readAtMs) < ttlMs;
     return this.lists.get(
       `${CACHE_FORMAT}:list:${channelId}`,
       context,
-      async (shared, known) => ({
-        ...(await this.platform.listUploads(channelId, limit, shared, known)),
-        readAtMs: Date.now(),
-      }),
-      // The clock of another process can be ahead.
-      ({ uploads, complete, readAtMs }) =>
-        Math.abs(Date.now() - readAtMs) < ttlMs && (complete || uploads.length >= limit),
+      (shared, known) =>
+        readCounted(
+          limit,
+          known && isFresh(known) ? known : undefined,
+          () => this.newest(channelId, limit, shared, known),
+          async (after) => {
+            const page = await this.platform.uploads(channelId, after, shared);
+            return { ...page, uploads: withKnown(page.uploads, known?.uploads ?? []) };
+          },
+        ),
+      (list) => isFresh(list) && (list.complete || list.uploads.length >= limit),
       String(limit),
     );
   }
+
+  /** The first page. When the list has nothing new since it was read before, that costs a single request. */
+  private async newest(
+    channelId: string,
+    limit: number,
+    context: ReadingContext,
+    known?: DatedList,
+  ): Promise<DatedList> {
+    const reading = this.platform.uploads(channelId, undefined, context);
+    if (!known) return dated(await this.platform.describe(channelId, reading, context));
+    const read = await reading;
+    const page = { ...read, uploads: withKnown(read.uploads, known.uploads) };
+    // Fewer than before may be those of a list that goes on in the list of Shorts.
+    const isShorter = page.next === null && page.uploads.length < Math.min(limit, known.uploads.length);
+    if (known.settled && !isShorter && !hasNews(read.uploads, known.uploads)) return dated({ ...page, settled: true });
+    return dated(await this.platform.describe(channelId, page, context));
+  }
+}
+
+function dated(page: DescribedPage): DatedList {
+  return { ...listFrom(page), settled: page.settled, readAtMs: Date.now() };
 }
 
 /** Identifies a channel as it is named. Handles are case-insensitive on the platform; the older names are not. */

@@ -6,7 +6,7 @@ import { CacheModule } from '../../cache/cache.module.js';
 import { Environment } from '../../config/environment.js';
 import { UpstreamError } from '../../domain/errors.js';
 import { unlistedVideo } from '../../domain/transcript.js';
-import { type UploadsListPage, VideoPlatform } from '../../platform/video-platform.js';
+import { type DescribedPage, type UploadsListPage, VideoPlatform } from '../../platform/video-platform.js';
 import { Call } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { NewestUploads } from './newest-uploads.js';
@@ -25,16 +25,16 @@ let call: Call;
 
 /** Each read finds one more upload. */
 const platform = Object.assign(Object.create(VideoPlatform.prototype) as VideoPlatform, {
-  newestUploads: async (): Promise<UploadsListPage> => {
+  uploads: async (): Promise<UploadsListPage> => {
     const found = ++reads;
     await answered();
     const uploads = Array.from({ length: found }, (_, index) => unlistedVideo(`upload_____${found - index}`));
-    return { uploads, next: null, incomplete: false, pages: 1 };
+    return { uploads, next: null, incomplete: false, hidden: 0, pages: 1 };
   },
-  describeUploads: (_channelId: string, page: UploadsListPage): Promise<UploadsListPage> => {
+  describe: (_channelId: string, page: UploadsListPage): Promise<DescribedPage> => {
     descriptions++;
     const uploads = page.uploads.map((upload) => ({ ...upload, kind: 'short' as const }));
-    return Promise.resolve({ ...page, uploads });
+    return Promise.resolve({ ...page, uploads, settled: true });
   },
 });
 
@@ -134,7 +134,7 @@ describe('the newest uploads for checks', () => {
       [MINUTE, 2 * MINUTE].map((age) => newest.described(CHANNEL, nowMs - age, call)),
     );
     expect(described.map(({ uploads }) => uploads.map(({ kind }) => kind))).toEqual([['short'], ['short']]);
-    expect(await newest.described(CHANNEL, nowMs - MINUTE, call)).toEqual(described[0]);
+    expect((await newest.described(CHANNEL, nowMs - MINUTE, call)).uploads).toEqual(described[0]?.uploads);
     expect([reads, descriptions]).toEqual([1, 1]);
     nowMs += 1;
     expect((await newest.described(CHANNEL, nowMs, call)).uploads).toHaveLength(2);

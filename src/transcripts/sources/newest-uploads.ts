@@ -1,6 +1,7 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
+import { UpstreamError } from '../../domain/errors.js';
 import { type ReadingContext, type UploadsListPage, VideoPlatform } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
@@ -17,7 +18,7 @@ export interface DatedPage extends UploadsListPage {
 const datedPageSchema: z.ZodType<DatedPage> = z.object({
   uploads: z.array(uploadSchema),
   next: z.string().nullable(),
-  ...{ incomplete: z.boolean(), pages: z.number(), readAtMs: z.number() },
+  ...{ incomplete: z.boolean(), hidden: z.number().nullable(), pages: z.number(), readAtMs: z.number() },
 });
 
 /**
@@ -45,7 +46,7 @@ export class NewestUploads {
     return this.pages.get(
       `${CACHE_FORMAT}:described:${channelId}`,
       context,
-      async (shared) => ({ ...(await this.platform.describeUploads(channelId, page, shared)), readAtMs }),
+      async (shared) => ({ ...(await this.platform.describe(channelId, page, shared)), readAtMs }),
       (known) => known.readAtMs === readAtMs,
       String(readAtMs),
     );
@@ -66,7 +67,9 @@ export class NewestUploads {
         context,
         async (shared) => {
           const readAtMs = Date.now();
-          return { ...(await this.platform.newestUploads(channelId, shared)), readAtMs };
+          const page = await this.platform.uploads(channelId, undefined, shared);
+          if (page.uploads.length > 0 || !page.incomplete) return { ...page, readAtMs };
+          throw new UpstreamError('upstream_failure', new Error('The first page of the list cannot be read'));
         },
         // The clock of another process can be ahead.
         ({ readAtMs }) => readAtMs >= dueAtMs && readAtMs <= Date.now(),

@@ -5,20 +5,20 @@ import { Environment } from '../../config/environment.js';
 import { PlaylistNotFoundError, invalidField } from '../../domain/errors.js';
 import { parsePlaylistReference, UNREADABLE_LISTS } from '../../domain/playlist-reference.js';
 import type { Playlist } from '../../domain/transcript.js';
-import { VideoPlatform, type PlaylistVideos } from '../../platform/video-platform.js';
+import { VideoPlatform } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
-import { uploadSchema } from './channel-uploads.js';
+import { countedListFields } from './channel-uploads.js';
+import { type CountedList, listFrom, readCounted } from './counted-list.js';
 import { readSelection, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 
 export const playlistSchema: z.ZodType<Playlist> = z.object({ id: z.string(), title: z.string().nullable() });
-const playlistVideosSchema: z.ZodType<PlaylistVideos> = z.object({
-  playlist: playlistSchema,
-  uploads: z.array(uploadSchema),
-  complete: z.boolean(),
-});
+interface PlaylistVideos extends CountedList {
+  playlist: Playlist;
+}
+const playlistVideosSchema: z.ZodType<PlaylistVideos> = z.object({ ...countedListFields, playlist: playlistSchema });
 
 /** The source of a playlist's videos. Reads from the platform are cached; concurrent calls share a request. */
 @Injectable()
@@ -53,7 +53,14 @@ export class PlaylistSource {
         this.lists.get(
           `${CACHE_FORMAT}:playlist:${id}`,
           context,
-          (shared) => this.platform.listPlaylist(id, count, shared),
+          (shared, known) => {
+            const pageAfter = (after?: string) => this.platform.playlist(id, after, shared);
+            const first = async () => {
+              const page = await pageAfter();
+              return { ...listFrom(page), playlist: page.playlist ?? { id, title: null } };
+            };
+            return readCounted(count, known, first, pageAfter);
+          },
           (known) => known.complete || known.uploads.length >= count,
           String(count),
         ),

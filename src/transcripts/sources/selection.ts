@@ -1,5 +1,5 @@
 import type { Upload, VideoKind } from '../../domain/transcript.js';
-import type { UploadsList } from '../../platform/video-platform.js';
+import type { CountedList } from './counted-list.js';
 
 /** How deep a list is read for videos of some kinds. */
 const KINDS_DEPTH_MAX = 500;
@@ -24,7 +24,7 @@ export interface Selected {
  *
  * @param read reads at least so many videos of the list, or all
  */
-export async function readSelection<List extends UploadsList>(
+export async function readSelection<List extends Pick<CountedList, 'uploads' | 'complete'>>(
   selection: Selection,
   read: (count: number) => Promise<List>,
 ): Promise<{ list: List } & Selected> {

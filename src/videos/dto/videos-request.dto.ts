@@ -15,7 +15,6 @@ export class VideoQueryDto extends TextQueryDto {
       'subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` ' +
       'and `vtt` have the first. By default the format that `Accept` names, or `json`.',
     enum: ENTRY_FORMATS,
-    example: 'json',
   })
   @Optional()
   @IsIn(ENTRY_FORMATS, { message: `format must be one of ${ENTRY_FORMATS.join(', ')}, given once.` })

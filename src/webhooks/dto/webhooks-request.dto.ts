@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema, getSchemaPath, type ApiOperationOptions } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
-import { Optional, PAGE_SIZE_DEFAULT, PageAfter, PageLimit } from '../../http/validation.js';
+import { Optional } from '../../http/validation.js';
 import { URL_LENGTH_MAX } from '../webhook-url.js';
 import { TEST_EVENT, WEBHOOK_EVENTS, type WebhookEvent } from '../webhook.js';
 import { WEBHOOK } from './webhooks-response.dto.js';
@@ -26,7 +26,6 @@ export class CreateWebhookDto {
     isArray: true,
     minItems: 1,
     maxItems: WEBHOOK_EVENTS.length,
-    example: WEBHOOK.events,
   })
   @Optional()
   @IsArray({ message: EVENTS_MESSAGE })
@@ -34,14 +33,6 @@ export class CreateWebhookDto {
   @ArrayMaxSize(WEBHOOK_EVENTS.length, { message: EVENTS_MESSAGE })
   @IsIn(WEBHOOK_EVENTS, { each: true, message: EVENTS_MESSAGE })
   events?: WebhookEvent[];
-}
-
-export class DeliveriesQueryDto {
-  @PageLimit(20)
-  limit: number = PAGE_SIZE_DEFAULT;
-
-  @PageAfter()
-  after?: string;
 }
 
 const JOB_EVENT = {

@@ -59,7 +59,7 @@ export class WebhookDto {
 export class WebhookWithSecretDto extends WebhookDto {
   @ApiProperty({
     description:
-      'The secret that signs the deliveries (Standard Webhooks). It is returned only this once and cannot be retrieved later.',
+      'The secret that signs the deliveries (Standard Webhooks). It is returned only once, except to a repeated request with the same `Idempotency-Key`.',
   })
   secret: string;
 }

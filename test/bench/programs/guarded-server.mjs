@@ -12,7 +12,7 @@ import pg from 'pg';
 import { hashKey, isWellFormedKey } from '../../../dist/modules/organizations/api-key.js';
 import { AUTHENTICATE } from '../../../dist/modules/organizations/api-keys.service.js';
 import { QUOTA_STATE } from '../../../dist/modules/quota/quota-state.js';
-import { KeyRateLimit } from '../../../dist/modules/rate-limit/key-rate-limit.js';
+import { CallRate } from '../../../dist/modules/rate-limit/call-rate.js';
 
 const RATE_MAX = 1e9;
 
@@ -21,14 +21,15 @@ const { channel, results } = JSON.parse(whole);
 const one = Buffer.from(JSON.stringify({ channel, results: results.slice(0, 1) }));
 const bodies = new Map([whole, one].map((plain, index) => [index === 1, { plain, gzip: gzipSync(plain) }]));
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10 });
-const calls = new KeyRateLimit({ RATE_LIMIT_PER_MINUTE: RATE_MAX }, null);
+const calls = new CallRate({ RATE_LIMIT_PER_MINUTE: RATE_MAX }, null);
 
 async function guard(request) {
   const key = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1];
   if (key === undefined || !isWellFormedKey(key)) return undefined;
   const [caller] = (await pool.query(AUTHENTICATE, [hashKey(key)])).rows;
-  if (!caller || !(await calls.count(caller.key_id)).granted) return undefined;
-  const [usage] = (await pool.query(QUOTA_STATE, [caller.id, 50, 5_000])).rows;
+  const rate = caller && (await calls.count({ keyId: caller.key_id, organization: caller }));
+  if (!rate || rate.used > rate.limit) return undefined;
+  const [usage] = (await pool.query(QUOTA_STATE, [caller.id, 50, 5_000, null])).rows;
   return usage;
 }
 

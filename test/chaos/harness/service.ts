@@ -46,6 +46,7 @@ export class Service {
       PORT: '0',
       RATE_LIMIT_PER_MINUTE: '0',
       CALLS_PER_KEY: '0',
+      CALLS_PER_ORGANIZATION: '0',
       CALLS_PER_PROCESS: '0',
       SHUTDOWN_DELAY_SECONDS: '0',
       ADMIN_TOKEN,

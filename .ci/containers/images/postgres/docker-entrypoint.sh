@@ -10,6 +10,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
   echo 'host all all all scram-sha-256' >>"$PGDATA/pg_hba.conf"
   pg_ctl -w start -o "-c listen_addresses=''"
   psql --username "$POSTGRES_USER" --dbname postgres --command "CREATE DATABASE \"$POSTGRES_DB\""
+  for script in /docker-entrypoint-initdb.d/*.sh; do . "$script"; done
   pg_ctl -m fast -w stop
 fi
 exec "$@"

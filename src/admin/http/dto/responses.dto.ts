@@ -1,7 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { dateTime, PageDto } from '../../../http/response-docs.js';
 import { ApiKey, type IssuedKey, type RevokedKey, type RotatedKey } from '../../../organizations/api-key.js';
-import { AuditEntry } from '../../../organizations/audit-trail.js';
 import { Organization, type DeletedOrganization } from '../../../organizations/organization.entity.js';
 import { Usage } from '../../../quota/usage.dto.js';
 import { Verification } from '../../../quota/usage-verification.js';
@@ -41,12 +40,6 @@ export class AdminUsageDto extends Usage {
   report?: UsageReport;
 }
 
-@ApiSchema({ name: 'AuditPage' })
-export class AuditPageDto extends PageDto {
-  @ApiProperty({ type: [AuditEntry], description: 'The changes, newest first.' })
-  entries: AuditEntry[];
-}
-
 // The examples of the OpenAPI document.
 
 export const ORGANIZATION: Organization = {
@@ -72,6 +65,7 @@ export const KEY: ApiKey = {
   client: null,
   prefix: 'ctk_4fGh2K',
   monthlyLimit: null,
+  scopes: ['read', 'write'],
   createdAt: new Date('2026-11-02T09:31:00Z'),
   expiresAt: null,
   revokedAt: null,
@@ -100,19 +94,11 @@ export const ADMIN_USAGE: AdminUsageDto = {
   history: [{ period: '2026-11', used: 120 }],
 };
 
-export const AUDIT_ENTRY: AuditEntry = {
-  id: '4212',
-  at: new Date('2026-11-20T16:00:00Z'),
-  actor: 'admin',
-  action: 'organization.plan_changed',
-  organizationId: ORGANIZATION.id,
-  target: ORGANIZATION.id,
-  before: { plan: 'free' },
-  after: { plan: 'pro' },
-  requestId: 'invoice-2026-11',
-  callId: '8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813',
-  address: '203.0.113.9',
-  person: { sub: '5f1c8c52-0b7e-4c1d-9a51-7c2f0e7a9b60', email: 'ada@example.com' },
+const CALLS = { calls: 12, charged: 120, forfeited: 0 };
+
+export const ALL_USAGE: UsageReport = {
+  ...{ from: '2026-10-01', to: '2026-11-01', by: 'organization', charged: CALLS.charged },
+  rows: [{ group: ORGANIZATION.id, name: 'Acme', ...CALLS, keys: [{ group: KEY.id, name: KEY.name, ...CALLS }] }],
 };
 
-export const PRUNED: Pruned = { retentionMonths: 24, keptFrom: '2024-11', periods: 3, calls: 4120 };
+export const PRUNED: Pruned = { retentionMonths: 24, keptFrom: '2024-11', periods: 3, calls: 4120, next: null };

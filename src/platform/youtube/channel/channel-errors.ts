@@ -56,12 +56,3 @@ export function upstreamError(response: FailedReading, subject: string): Upstrea
   const message = response.kind === 'network' ? UNREACHED : undefined;
   return new UpstreamError('upstream_failure', cause, undefined, message);
 }
-
-/** Whether a channel or list could not be read because the platform's page is incomplete or has an unknown form. */
-export function isUnparsable(error: unknown): boolean {
-  return (
-    error instanceof UpstreamError &&
-    error.cause instanceof ChannelReadError &&
-    error.cause.response.kind === 'unparsable'
-  );
-}

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import type { ChannelReference } from '../../../domain/channel-reference.js';
 import { ChannelNotFoundError, type UpstreamError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
-import type { KnownUploads } from '../../video-platform.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { Attempt } from '../egress/attempt.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
@@ -11,13 +10,8 @@ import { CHANNEL_FIELDS } from '../innertube/field-masks.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
 import { type ChannelPage, findHandle, readChannelPage, readResolvedUrl } from './channel-page.js';
-import { type Continuation, NOTHING_LISTED } from './list-progress.js';
-import { type ReadList, type ReadUploads, PlaylistReader } from './playlist-reader.js';
 
 type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
-
-/** A name that exists: when it is not found either, the request itself is at fault. */
-const KNOWN_URL = `${YOUTUBE_ORIGIN}/@youtube`;
 
 const REDIRECTS_MAX = 3;
 
@@ -27,13 +21,10 @@ interface FoundPage {
   page: Exclude<ChannelPage, { kind: 'moved' | 'terminated' }>;
 }
 
-/** Reads channels and their uploads through one egress. Throws `ChannelNotFoundError` and `UpstreamError`. */
+/** Reads channels through one egress. Throws `ChannelNotFoundError` and `UpstreamError`. */
 @Injectable()
 export class ChannelReader {
-  constructor(
-    private readonly innertube: InnertubeClient,
-    private readonly playlists: PlaylistReader,
-  ) {}
+  constructor(private readonly innertube: InnertubeClient) {}
 
   /** The ID of a channel that is named by its URL. */
   async resolve(reference: NamedReference, scope: RequestScope, redirectsLeft = REDIRECTS_MAX): Promise<string> {
@@ -64,43 +55,15 @@ export class ChannelReader {
     return { id: channelId, name: page.name ?? handle ?? '', handle };
   }
 
-  /** Lists at least `count` of the newest uploads, or all; `known` as for `PlaylistReader.uploads`. */
-  async uploads(channelId: string, count: number, scope: RequestScope, known?: KnownUploads): Promise<ReadUploads> {
-    const read = (id: string) => this.playlists.uploads(id, count, scope, id === channelId ? known : undefined);
-    const list = await this.uploadsOf(channelId, scope, read);
-    return list ?? { uploads: [], next: null, progress: NOTHING_LISTED, settled: true };
-  }
-
-  /** Reads a page of all uploads; the parameters are those of `PlaylistReader.uploadsPage`. */
-  async uploadsPage(
-    channelId: string,
-    after: Continuation | null,
-    described: boolean,
-    scope: RequestScope,
-  ): Promise<ReadList> {
-    const read = (id: string) => this.playlists.uploadsPage(id, after, described, scope);
-    const list = await this.uploadsOf(channelId, scope, read);
-    return list ?? { kind: 'list', title: null, uploads: [], next: null, progress: NOTHING_LISTED };
-  }
-
-  /** Reads the uploads of a channel; null when it has none. */
-  private async uploadsOf<T>(
-    channelId: string,
-    scope: RequestScope,
-    read: (channelId: string) => Promise<T | null>,
-  ): Promise<T | null> {
-    const list = await read(channelId);
-    if (list !== null) return list;
-    // Without the playlist the channel has no uploads, has moved to another ID or does not exist.
-    const found = await this.page(channelId, scope);
-    return found.channelId === channelId ? null : read(found.channelId);
+  /** The ID that a channel has now; another one when it has moved. */
+  async currentId(channelId: string, scope: RequestScope): Promise<string> {
+    return (await this.page(channelId, scope)).channelId;
   }
 
   private async page(channelId: string, scope: RequestScope, redirectsLeft = REDIRECTS_MAX): Promise<FoundPage> {
     const payload = { browseId: channelId };
     const query = { kind: 'channel', client: 'WEB', path: 'browse', payload, fields: CHANNEL_FIELDS } as const;
     const response = await this.innertube.queryWhole(query, readChannelPage, scope);
-    if (isJsonError(response, 400)) await this.checkVersion(channelId, scope);
     const page: ChannelPage = isJsonError(response, 400, 404) ? { kind: 'terminated' } : valueOf(response, channelId);
     switch (page.kind) {
       case 'channel':
@@ -113,12 +76,6 @@ export class ChannelReader {
       case 'terminated':
         throw new ChannelNotFoundError(new Error(`${channelId} is terminated or does not exist`));
     }
-  }
-
-  /** 400 was recorded for an invalid ID, but a version of WEB that is no longer served gets it for every request. */
-  private async checkVersion(subject: string, scope: RequestScope): Promise<void> {
-    const known = await this.requestUrl(KNOWN_URL, scope);
-    if (known.kind !== 'parsed' && !isJsonError(known, 404)) throw upstreamError(known, subject);
   }
 
   /** Requests the channel of a URL: null for a URL that is not a channel's, HTTP 404 for an unknown one. */

@@ -1,80 +1,81 @@
 import { describe, expect, it } from '@jest/globals';
 import { unlistedVideo } from '../../../domain/transcript.js';
-import {
-  isComplete,
-  NOTHING_LISTED,
-  readContinuation,
-  type ShortsBeside,
-  withPage,
-  writeContinuation,
-} from './list-progress.js';
+import { type ListProgress, NOTHING_LISTED, pageAfter, readContinuation } from './list-progress.js';
 
-const page = (count: number, stated: number | null = null) => ({
-  uploads: Array.from({ length: count }, (_, index) => unlistedVideo(String(index).padStart(11, '0'))),
-  stated,
-  unread: 'nothing' as const,
-});
+interface Read {
+  count: number;
+  stated?: number;
+  unread?: 'nothing' | 'entry' | 'end';
+}
+
+/** The last of some pages of a list. */
+function lastOf(pages: readonly Read[]) {
+  return pages.reduce(
+    ({ progress }, { count, stated = null, unread = 'nothing' }, index) => {
+      const uploads = Array.from({ length: count }, (_, place) => unlistedVideo(String(place).padStart(11, '0')));
+      const isLast = index === pages.length - 1;
+      const page = pageAfter(progress, { uploads, next: isLast ? null : 'token', stated, unread });
+      return { page, progress: readContinuation(page.next ?? '')?.progress ?? NOTHING_LISTED };
+    },
+    {
+      page: pageAfter(NOTHING_LISTED, { uploads: [], next: null, stated: null, unread: 'nothing' }),
+      progress: NOTHING_LISTED,
+    },
+  ).page;
+}
 
 describe('the end of a list', () => {
-  it.each([
-    ['the header agrees', [page(100, 150), page(50)], true],
-    ['it stops at 100', [page(100, 240)], false],
-    ['it stops at 200', [page(100, 890), page(100)], false],
-    ['it stops at 100 of 101', [page(100, 101)], false],
-    ['it has the 100 that are stated', [page(100, 100)], true],
-    ['it stops in a page', [page(5, 15)], false],
-    ['one of a few is hidden without a notice', [page(10, 11)], true],
-    ['some of many are hidden without a notice', [page(100, 150), page(48)], true],
-    ['the header states nothing', [page(100), page(100)], true],
-    ['more was listed than stated', [page(12, 10)], true],
-    ['it is empty', [page(0, 0)], true],
-    ['something was unread and the header agrees', [{ ...page(5, 5), unread: 'entry' as const }], true],
-    ['something was unread and the header states more', [{ ...page(5, 6), unread: 'entry' as const }], false],
-    ['something was unread and the header states nothing', [{ ...page(5), unread: 'end' as const }, page(3)], false],
-  ])('when %s', (_, pages, complete) => {
-    expect(isComplete(pages.reduce(withPage, NOTHING_LISTED))).toBe(complete);
+  it.each<[string, Read[], boolean, number | null]>([
+    ['the header agrees', [{ count: 100, stated: 150 }, { count: 50 }], true, 0],
+    ['it stops at 100', [{ count: 100, stated: 240 }], false, 140],
+    ['it stops at 200', [{ count: 100, stated: 890 }, { count: 100 }], false, 690],
+    ['it stops at 100 of 101', [{ count: 100, stated: 101 }], false, 1],
+    ['it has the 100 that are stated', [{ count: 100, stated: 100 }], true, 0],
+    ['it stops in a page', [{ count: 5, stated: 15 }], false, 10],
+    ['one of a few is hidden without a notice', [{ count: 10, stated: 11 }], true, 1],
+    ['some of many are hidden without a notice', [{ count: 100, stated: 150 }, { count: 48 }], true, 2],
+    ['the header states nothing', [{ count: 100 }, { count: 100 }], true, 0],
+    ['more was listed than stated', [{ count: 12, stated: 10 }], true, 0],
+    ['it is empty', [{ count: 0, stated: 0 }], true, 0],
+    ['something was unread and the header agrees', [{ count: 5, stated: 5, unread: 'entry' }], true, 0],
+    ['something was unread and the header states more', [{ count: 5, stated: 6, unread: 'entry' }], false, 1],
+    ['a page before ended unread and the header states nothing', [{ count: 5, unread: 'end' }, { count: 3 }], false, 0],
+    ['it ends unread', [{ count: 5, stated: 9, unread: 'end' }], false, null],
+  ])('when %s', (_, pages, complete, hidden) => {
+    expect(lastOf(pages)).toMatchObject({ next: null, incomplete: !complete, hidden, pages: pages.length });
+  });
+
+  it('is the page 5,000, since a list that goes on repeats itself', () => {
+    const next = (pages: number) =>
+      pageAfter({ ...NOTHING_LISTED, pages }, { uploads: [], next: 'token', stated: null, unread: 'nothing' });
+    expect(next(4_998).next).toMatch(/^5000:/);
+    expect(next(4_999)).toMatchObject({ next: null, incomplete: true, hidden: null, pages: 5_000 });
   });
 });
 
 describe('a continuation', () => {
-  it.each([
+  it.each<ListProgress>([
     { pages: 1, listed: 100, expected: 890, unread: false },
-    { pages: 4_999, listed: 0, expected: null, unread: true },
+    { pages: 4_998, listed: 0, expected: null, unread: true },
     { pages: 2, listed: 200, expected: 0, unread: true },
   ])('carries %j and the token', (progress) => {
-    for (const token of ['abc', 'a:b', '4qmFsg%3D%3D', '12:3/4:x', ';a;b;c:d'])
-      expect(readContinuation(writeContinuation({ progress, token }))).toEqual({ progress, token });
-  });
-
-  it('of uploads carries the Shorts that were read, and where their list goes on', () => {
-    const progress = { pages: 3, listed: 300, expected: 890, unread: false };
-    const carried = (shorts: Partial<ShortsBeside>) => {
-      const whole = { above: [], below: [], next: null, complete: false, inStep: true, ...shorts };
-      return [readContinuation(writeContinuation({ progress, token: 'a:b', shorts: whole }))?.shorts, whole];
-    };
-    const next = { progress: { pages: 1, listed: 100, expected: null, unread: true }, token: 'x;y:z%3D' };
-    for (const shorts of [
-      { above: ['aaaaaaaaaaa', 'bbbbb-_bbbb'], below: ['ccccccccccc'], next },
-      { below: ['ccccccccccc'], next, inStep: false },
-      { above: ['aaaaaaaaaaa'], complete: true },
-    ]) {
-      const [read, written] = carried(shorts);
-      expect(read).toEqual(written);
+    for (const token of ['abc', 'a:b', '4qmFsg%3D%3D', '12:3/4:x', ';a;b;c:d']) {
+      const { next } = pageAfter(progress, { uploads: [], next: token, stated: null, unread: 'nothing' });
+      expect(readContinuation(next ?? '')).toEqual({ progress: { ...progress, pages: progress.pages + 1 }, token });
     }
-    // A list that ended early tells nothing of the following uploads.
-    expect(carried({ below: ['ccccccccccc'] })[0]).toBeUndefined();
   });
 
-  it('has at most 10 KB with the longest tokens', () => {
-    const token = 't'.repeat(1_000);
-    const id = (_: unknown, index: number) => String(index).padStart(11, '0');
-    const [above, below] = [100, 400].map((length) => Array.from({ length }, id));
-    const next = { progress: NOTHING_LISTED, token };
-    const shorts = { above: above ?? [], below: below ?? [], next, complete: false, inStep: true };
-    expect(writeContinuation({ progress: NOTHING_LISTED, token, shorts }).length).toBeLessThan(10_000);
+  it.each([
+    '4;aaaaaaaaaaabbbbb-_bbbb;ccccccccccc;!MjowLzp4O3k6eiUzRA:300/890:a:b',
+    '4;;ccccccccccc;MjowLzp4:300/890:a:b',
+    '4;aaaaaaaaaaa;;:300/890:a:b',
+    '4:300/890:a:b',
+  ])('of a former version (%s), which can carry Shorts, goes on', (text) => {
+    const progress = { pages: 3, listed: 300, expected: 890, unread: false };
+    expect(readContinuation(text)).toEqual({ progress, token: 'a:b' });
   });
 
-  it.each(['', 'abc', '3:', '3:abc:d', ':abc', 'x:abc', '2;:0/:abc', '2;;;%:abc'])('is not %j', (text) => {
+  it.each(['', 'abc', '3:', '3:abc:d', ':abc', 'x:abc', '2;:0/:', '2;;;%:abc'])('is not %j', (text) => {
     expect(readContinuation(text)).toBeNull();
   });
 });

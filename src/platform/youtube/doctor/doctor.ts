@@ -80,8 +80,10 @@ async function checkChannel(
     const channel = await platform.readChannel(await platform.resolveChannel(reference, context), context);
     report.channel = channel;
     findings.push(`channel ${channel.name} (${channel.handle ?? 'no handle'}, ${channel.id})`);
-    const { uploads, complete } = await platform.listUploads(channel.id, videosMax, context);
-    findings.push(`uploads ${uploads.length} listed${complete ? '' : ', and more'}`);
+    const page = platform.uploads(channel.id, undefined, context);
+    const { uploads, next, hidden, incomplete } = await platform.describe(channel.id, page, context);
+    const end = next !== null ? ', and more' : incomplete && hidden === null ? ', then an unreadable page' : '';
+    findings.push(`uploads ${uploads.length} listed${end}`);
     // The service does not request a video whose failure the list states, such as one that is live.
     const captioned = uploads.filter(({ failure }) => failure === null);
     report.videos = await Promise.all(

@@ -145,7 +145,7 @@ describe('reading through the egresses', () => {
     const egresses = newPool(1);
     const { line } = nextEgress(egresses).uses.video;
     const captions = line.rates.get('captions');
-    for (let times = 0; times < 20; times += 1) captions?.spend(1);
+    for (let times = 0; times < 20; times += 1) captions?.spend(0);
     captions?.decrease();
     // Two may be sent at once.
     const isFree = () => captions?.waitMs(false, 1) === 0;

@@ -55,9 +55,9 @@ describe('the egress pool', () => {
   it('chooses the egress that can serve first', () => {
     const { named, names } = pool(2);
     const { line } = named('proxy-1').uses.video;
-    for (let index = 0; index < 20; index += 1) line.rates.get('player')?.spend(1);
+    for (let index = 0; index < 20; index += 1) line.rates.get('player')?.spend(0);
     line.rates.get('player')?.decrease();
-    for (let index = 0; index < 10; index += 1) line.rates.get('player')?.spend(1);
+    for (let index = 0; index < 10; index += 1) line.rates.get('player')?.spend(0);
     expect(line.waitMs(false, 0)).toBeGreaterThan(0);
     expect(names(3)).toEqual(['proxy-2', 'proxy-2', 'proxy-2']);
   });
@@ -169,7 +169,7 @@ describe('an egress that is refused', () => {
   it('is exported, with the seconds of its pause and its pace', async () => {
     const { clock, named, active, valuesOf } = pool(2);
     const { channel, video } = named('proxy-1').uses;
-    for (let index = 0; index < 20; index += 1) video.line.rates.get('captions')?.spend(1);
+    for (let index = 0; index < 20; index += 1) video.line.rates.get('captions')?.spend(0);
     channel.line.pause('list', null);
     video.line.pause('captions', null);
     expect(await active('ct_upstream_breaker_open')).toEqual(['proxy-1 channel', 'proxy-1 video']);

@@ -6,9 +6,8 @@ import type { EgressState, EgressStates } from '../../egress-states.js';
 import type { Requester } from '../../video-platform.js';
 import { report } from '../event-log.js';
 import { type AttemptEnd, EGRESS_USES, type UseName } from './attempt.js';
-import type { Egress } from './egress.js';
+import { type Egress, EgressUse } from './egress.js';
 import { countAttempts, exportEgressStates } from './egress-metrics.js';
-import { EgressUse } from './egress-use.js';
 import type { Experiment } from './experiment.js';
 import { type BudgetKind, Line } from './line.js';
 import { OptionalBackoff } from './optional-backoff.js';
@@ -65,15 +64,17 @@ class PoolMember {
     const { UPSTREAM_PLAYER_PER_MINUTE, UPSTREAM_TIMEDTEXT_PER_MINUTE, UPSTREAM_CONCURRENCY } = environment;
     const isGateway = (this.isGateway = proxyUrl?.includes(SESSION) === true);
     const slots = { max: UPSTREAM_CONCURRENCY, running: 0 };
-    const shared = { slots, now, startsSlowly: !isGateway, onChange: () => queue.startNext() };
-    const line = (use: UseName, ceilings: Partial<Record<BudgetKind, number | undefined>>, videos?: Line) => {
-      const kinds = Object.entries(ceilings) as [BudgetKind, number | undefined][];
-      const rates = new Map(kinds.map(([kind, perMinute]) => [kind, new SendingRate(perMinute, now)]));
+    const shared = { now, startsSlowly: !isGateway, onChange: () => queue.startNext() };
+    const line = (use: UseName, rates: Line['rates'], videos?: Line) => {
       const onPause = (kind: BudgetKind, pauseMs: number | null) => this.reportPause(use, kind, pauseMs);
-      return queue.open(new Line({ ...shared, videos, rates, onPause }));
+      return queue.open(new Line(slots, rates, { ...shared, onPause }, videos));
     };
-    const videos = line('video', { player: UPSTREAM_PLAYER_PER_MINUTE, captions: UPSTREAM_TIMEDTEXT_PER_MINUTE });
-    const channels = line('channel', { list: 0 }, videos);
+    const ofVideos: readonly (readonly [BudgetKind, SendingRate])[] = [
+      ['player', new SendingRate({ ceilingPerMinute: UPSTREAM_PLAYER_PER_MINUTE }, now)],
+      ['captions', new SendingRate({ ceilingPerMinute: UPSTREAM_TIMEDTEXT_PER_MINUTE }, now)],
+    ];
+    const videos = line('video', new Map(ofVideos));
+    const channels = line('channel', new Map([['list', new SendingRate({ background: 'apart' }, now)]]), videos);
     this.uses = { channel: new EgressUse(channels, !isGateway), video: new EgressUse(videos, !isGateway) };
     if (!isGateway) {
       const dispatcher = openDispatcher(proxyUrl, environment);
@@ -168,8 +169,11 @@ export class EgressPool implements EgressStates {
       const name = proxyUrl === null ? 'direct' : `proxy-${index + 1}`;
       return new PoolMember(name, proxyUrl, environment, queue, probes, now);
     });
-    exportEgressStates(registry, this.members);
-    this.ends = countAttempts(registry, this.members);
+    exportEgressStates(registry, () => this.states());
+    this.ends = countAttempts(
+      registry,
+      this.members.map(({ name }) => name),
+    );
   }
 
   get attemptsMax(): number {

@@ -5,7 +5,7 @@ import { Registry } from 'prom-client';
 import { newContext, newPool, newScope, nextEgress } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { Attempt } from './attempt.js';
-import type { Doubt, Verdict } from './egress-use.js';
+import type { Doubt, Verdict } from './egress.js';
 import { type ControlEnd, type Controls, Experiment } from './experiment.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { RequestQueue } from './request-queue.js';

@@ -34,16 +34,14 @@ interface Asking extends Partial<ReadingContext> {
 function newLine({ playersPerMinute, captionsPerMinute, startsSlowly = true }: Choices = {}) {
   const queue = new RequestQueue(SLOTS);
   const rates = new Map<BudgetKind, SendingRate>([
-    ['player', new SendingRate(playersPerMinute, now)],
-    ['captions', new SendingRate(captionsPerMinute, now)],
+    ['player', new SendingRate({ ceilingPerMinute: playersPerMinute }, now)],
+    ['captions', new SendingRate({ ceilingPerMinute: captionsPerMinute }, now)],
   ]);
   const pauses: [BudgetKind, number | null][] = [];
   const line = queue.open(
-    new Line({
-      rates,
+    new Line({ max: SLOTS, running: 0 }, rates, {
       startsSlowly,
       now,
-      slots: { max: SLOTS, running: 0 },
       onChange: () => queue.startNext(),
       onPause: (kind, pauseMs) => pauses.push([kind, pauseMs]),
     }),
@@ -220,9 +218,27 @@ describe('a pause', () => {
     expect([line.pauseRemainingMs, pauses]).toEqual([599_000, [['player', 600_000]]]);
   });
 
+  it('limits nothing after light use, in which nothing waited', async () => {
+    const { line, askAll, sent, serveVideo } = newLine();
+    for (let index = 0; index < 200; index += 1) {
+      await serveVideo(`${index}`);
+      jest.advanceTimersByTime(2_500);
+    }
+    line.pause('captions', null);
+    jest.advanceTimersByTime(30_000);
+    line.resume();
+    expect([...line.rates.values()].map(({ perMinute }) => perMinute)).toEqual([null, null]);
+    void askAll(20);
+    expect(sent).toHaveLength(4);
+  });
+
   it('limits the rate of the refused kind only', async () => {
-    const { line, serveVideo } = newLine();
-    for (let index = 0; index < 20; index += 1) await serveVideo(`${index}`);
+    const { line, askAll, sent, serve } = newLine();
+    void askAll(20);
+    while (sent.length > 0) {
+      jest.advanceTimersByTime(100);
+      await serve();
+    }
     line.pause('captions', null);
     expect([...line.rates].map(([kind, { perMinute }]) => [kind, perMinute])).toEqual([
       ['player', null],
@@ -283,6 +299,58 @@ describe('an experiment', () => {
     expect(sent.map(({ attempt }) => attempt.subject)).toEqual(['started']);
     line.held = false;
     expect(sent.map(({ attempt }) => attempt.subject)).toEqual(['started', 'new']);
+  });
+});
+
+describe('lists, where the platform allows 60 a minute', () => {
+  it('are refused to no call once background work was, however much is due', async () => {
+    const queue = new RequestQueue(SLOTS);
+    const rates = new Map<BudgetKind, SendingRate>([['list', new SendingRate({ background: 'apart' }, now)]]);
+    const slots = { max: SLOTS, running: 0 };
+    const hooks = { onChange: () => queue.startNext(), onPause: () => undefined };
+    const line = queue.open(new Line(slots, rates, { now, startsSlowly: true, ...hooks }));
+    let allowed = 60;
+    const counts = { background: 0, calls: 0, blocks: 0, refusedCalls: 0 };
+    const list = async (background: boolean) => {
+      const attempt = new Attempt('a channel');
+      const response = await queue.run(
+        line,
+        { kind: 'list', attempt, context: newContext({ background }) },
+        async () => {
+          await new Promise((resolve) => setTimeout(resolve, 50));
+          allowed -= 1;
+          return { kind: allowed >= 0 ? ('ok' as const) : ('refused' as const) };
+        },
+      );
+      if (response.kind === 'ok') line.answered('list');
+      if (response.kind === 'refused') line.pause('list', null);
+      if (response.kind === 'refused') counts.blocks += 1;
+      line.leave(attempt);
+      if (background) counts.background += 1;
+      else counts[response.kind === 'ok' ? 'calls' : 'refusedCalls'] += 1;
+      return response.kind;
+    };
+    let isOver = false;
+    const loop = async () => {
+      while (!isOver) if ((await list(true)) !== 'ok') await new Promise((resolve) => setTimeout(resolve, 1_000));
+    };
+    for (let loops = 0; loops < 4; loops += 1) void loop();
+    const minute = async (withCalls: boolean) => {
+      for (let second = 0; second < 60; second += 1) {
+        allowed = Math.min(60, Math.max(0, allowed) + 1);
+        if (withCalls && second % 13 === 0) for (let lists = 0; lists < 4; lists += 1) void list(false);
+        await jest.advanceTimersByTimeAsync(1_000);
+        if (line.isDue) line.resume();
+      }
+    };
+    await minute(false);
+    expect(counts.blocks).toBeGreaterThan(0);
+    counts.blocks = counts.background = 0;
+    for (let minutes = 0; minutes < 30; minutes += 1) await minute(true);
+    isOver = true;
+    expect(counts).toMatchObject({ blocks: 0, refusedCalls: 0, calls: 30 * 5 * 4 });
+    expect(counts.background / 30).toBeGreaterThan(20);
+    await jest.advanceTimersByTimeAsync(60_000);
   });
 });
 

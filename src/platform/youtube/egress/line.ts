@@ -54,12 +54,7 @@ export interface EgressSlots {
   running: number;
 }
 
-export interface LineOptions {
-  slots: EgressSlots;
-  /** Of lists: where the videos that they name wait. */
-  videos?: Line | undefined;
-  /** Of each kind of request that an attempt sends. */
-  rates: ReadonlyMap<BudgetKind, SendingRate>;
+interface LineOptions {
   /** Whether attempts start slowly: not through a gateway, whose addresses are new ones. */
   startsSlowly: boolean;
   /** Milliseconds of a monotonic clock. */
@@ -102,9 +97,11 @@ export class Line {
   };
   /** Requests that run. */
   running = 0;
+  /** Since when something waits for a slot or for the pace, and since when something of a call does; null while nothing does. */
+  private demandSinceMs: number | null = null;
+  private callsDemandSinceMs: number | null = null;
   private isHeld = false;
   private window: number;
-  /** The running requests that are the first of their attempt. */
   private readonly starting = new Set<QueuedRequest>();
   /** The kinds of which the rates have counted a request of a started attempt in advance. */
   private readonly counted = new Map<Attempt, Set<string>>();
@@ -115,24 +112,26 @@ export class Line {
   private attempts = 0;
   private listeners: (() => void)[] = [];
 
-  constructor(private readonly options: LineOptions) {
-    this.window = options.startsSlowly ? WINDOW_FIRST : options.slots.max;
-  }
-
-  get slots(): EgressSlots {
-    return this.options.slots;
-  }
-
-  get videos(): Line | undefined {
-    return this.options.videos;
-  }
-
-  get rates(): ReadonlyMap<BudgetKind, SendingRate> {
-    return this.options.rates;
+  /**
+   * @param rates of each kind of request that an attempt sends
+   * @param videos of lists: where the videos that they name wait
+   */
+  constructor(
+    readonly slots: EgressSlots,
+    readonly rates: ReadonlyMap<BudgetKind, SendingRate>,
+    private readonly options: LineOptions,
+    readonly videos?: Line,
+  ) {
+    this.window = options.startsSlowly ? WINDOW_FIRST : slots.max;
   }
 
   get waiting(): number {
     return RANKS.reduce((total, rank) => total + this.queues[rank].size, 0);
+  }
+
+  /** The running requests that are the first of their attempt. */
+  get starts(): number {
+    return this.starting.size;
   }
 
   /** Whether an experiment holds back what has not started. */
@@ -213,14 +212,26 @@ export class Line {
   }
 
   begin(request: QueuedRequest): void {
-    const { kind, attempt } = request;
+    const { kind, attempt, context } = request;
+    const isBackground = context.background === true;
+    const demandSinceMs = isBackground ? this.demandSinceMs : this.callsDemandSinceMs;
+    const spend = (rate?: SendingRate) => rate?.spend(demandSinceMs, isBackground);
     if (!attempt.started) {
       this.starting.add(request);
       this.counted.set(attempt, new Set(this.rates.keys()));
-      for (const rate of this.rates.values()) rate.spend(1);
+      this.rates.forEach(spend);
     }
     // What was not counted in advance: a second request of a kind.
-    if (!this.counted.get(attempt)?.delete(kind)) this.rates.get(kind as BudgetKind)?.spend(1);
+    if (!this.counted.get(attempt)?.delete(kind)) spend(this.rates.get(kind as BudgetKind));
+  }
+
+  /** To be called when what may start has started: what still waits is demand, unless something else holds it back. */
+  noteDemand(): void {
+    const { job, 'started-job': startedJob } = this.queues;
+    const waiting = this.paused || this.held ? 0 : this.waiting;
+    const nowMs = this.options.now();
+    this.demandSinceMs = waiting > 0 ? (this.demandSinceMs ?? nowMs) : null;
+    this.callsDemandSinceMs = waiting > job.size + startedJob.size ? (this.callsDemandSinceMs ?? nowMs) : null;
   }
 
   end(request: QueuedRequest): void {
@@ -230,7 +241,7 @@ export class Line {
 
   /** An attempt has ended: what was counted in advance and not sent is free again. */
   leave(attempt: Attempt): void {
-    for (const kind of this.counted.get(attempt) ?? []) this.rates.get(kind as BudgetKind)?.spend(-1);
+    for (const kind of this.counted.get(attempt) ?? []) this.rates.get(kind as BudgetKind)?.refund();
     this.counted.delete(attempt);
     if (attempt.role === 'wanted' && attempt.slotSeconds > 0) this.learn(attempt.slotSeconds);
     this.options.onChange();

@@ -49,9 +49,9 @@ interface Asking {
 function newQueue(slots: number, now?: () => number) {
   const queue = new RequestQueue(slots, now);
   const open = (max = slots, videos?: Line) => {
-    const fixed = { rates: new Map(), startsSlowly: false, now: () => 0, onPause: () => undefined };
-    const onChange = () => queue.startNext();
-    return { line: queue.open(new TestLine({ ...fixed, slots: { max, running: 0 }, videos, onChange })) };
+    const hooks = { onChange: () => queue.startNext(), onPause: () => undefined };
+    const options = { startsSlowly: false, now: () => 0, ...hooks };
+    return { line: queue.open(new TestLine({ max, running: 0 }, new Map(), options, videos)) };
   };
   const { line } = open();
   const running = new Map<string, { isJob: boolean; end: () => Promise<void>; fail: () => Promise<void> }>();
@@ -187,6 +187,20 @@ describe('the order', () => {
     expect(sent).toEqual(['id of one', 'list of one']);
     await endAll();
     expect(sent).toHaveLength(4);
+  });
+
+  it('begins the lists of four calls at a time, and starts videos beside them', async () => {
+    const { line, open, ask, sent, end, endAll } = newQueue(8);
+    const lists = open(8, line);
+    for (let call = 0; call < 8; call += 1) void ask(`id ${call}`, caller(`${call}`), lists);
+    for (let video = 0; video < 4; video += 1) void ask(`video ${video}`);
+    expect(sent.toSorted()).toEqual([...[0, 1, 2, 3].map((n) => `id ${n}`), ...[0, 1, 2, 3].map((n) => `video ${n}`)]);
+    await end('video 0');
+    expect(sent).toHaveLength(8);
+    await end('id 2');
+    expect(sent.at(-1)).toBe('id 4');
+    await endAll();
+    expect(sent).toHaveLength(12);
   });
 
   it('starts jobs when no call waits, whichever came first', async () => {

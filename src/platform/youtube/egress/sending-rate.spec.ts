@@ -5,12 +5,13 @@ const MINUTE_MS = 60_000;
 
 function rateWith(ceilingPerMinute?: number) {
   const clock = { nowMs: 1_000_000 };
-  const rate = new SendingRate(ceilingPerMinute, () => clock.nowMs);
-  /** Sends and serves requests over some seconds. */
-  const serve = (count: number, seconds: number) => {
+  const rate = new SendingRate({ ceilingPerMinute }, () => clock.nowMs);
+  /** Sends and serves requests over some seconds, for which others wait unless it is light use. */
+  const serve = (count: number, seconds: number, isLight = false) => {
+    const demandSinceMs = isLight ? null : clock.nowMs;
     for (let index = 0; index < count; index += 1) {
       clock.nowMs += (seconds * 1_000) / count;
-      rate.spend(1);
+      rate.spend(demandSinceMs);
       rate.grow();
     }
   };
@@ -45,7 +46,15 @@ describe('the rate', () => {
     expect(rate.perMinute).toBe(12);
   });
 
-  it('is at least twelve a minute, also after light use', () => {
+  it('is not learned from a refusal in light use, for which nothing waited', () => {
+    const { rate, serve } = rateWith();
+    serve(1_000, 1_250, true);
+    serve(9, 9);
+    rate.decrease();
+    expect(rate.perMinute).toBeNull();
+  });
+
+  it('is at least twelve a minute', () => {
     const { rate, serve, serveAllowed } = rateWith();
     serve(90, 90 * 60);
     rate.decrease();
@@ -57,8 +66,7 @@ describe('the rate', () => {
 
   it('doubles in three minutes of demand up to half of what was refused, and regains the rest in an hour', () => {
     const { rate, clock, serve, serveAllowed } = rateWith();
-    // 120 a minute, and the first request counts as five seconds.
-    serve(1_190, 595);
+    serve(1_190, 600);
     rate.decrease();
     expect(rate.perMinute).toBe(12);
     serveAllowed(3);
@@ -86,7 +94,7 @@ describe('the rate', () => {
     }
     rate.decrease();
     serveAllowed(8);
-    // Half of about 110 a minute, and not of the 10 a minute of all six hours.
+    // Half of 120 a minute, and not of the 10 a minute of all six hours.
     expect(rate.perMinute).toBeGreaterThan(50);
   });
 
@@ -116,7 +124,7 @@ describe('the rate', () => {
     serve(6, 0);
     expect(rate.waitMs(false)).toBeCloseTo(1_000);
     expect(rate.waitMs(false, 4)).toBeCloseTo(5_000);
-    rate.spend(-1);
+    rate.refund();
     expect(rate.waitMs(false)).toBeCloseTo(0);
   });
 
@@ -125,5 +133,55 @@ describe('the rate', () => {
     serve(10, 0);
     expect(rate.waitMs(false)).toBe(0);
     expect(rate.waitMs(true)).toBeGreaterThan(0);
+  });
+
+  describe('of background requests apart', () => {
+    const apart = () => {
+      const clock = { nowMs: 1_000_000 };
+      const rate = new SendingRate({ background: 'apart' }, () => clock.nowMs);
+      /** Sends and serves all that is allowed to background requests, for some minutes, at most 50 a second. Returns how many. */
+      const serveAllowed = (minutes: number) => {
+        let count = 0;
+        for (const untilMs = clock.nowMs + minutes * MINUTE_MS; clock.nowMs < untilMs; clock.nowMs += 20) {
+          if (rate.waitMs(true) > 0) continue;
+          rate.spend(clock.nowMs - 20, true);
+          rate.grow();
+          count += 1;
+        }
+        return count;
+      };
+      return { rate, clock, serveAllowed };
+    };
+
+    it('is learned from their refusal, which limits no call', () => {
+      const { rate, serveAllowed } = apart();
+      expect(serveAllowed(0.5)).toBe(1_500);
+      rate.decrease();
+      expect([rate.perMinute, rate.waitMs(false, 1_000)]).toEqual([12, 0]);
+      expect(serveAllowed(1)).toBeLessThan(20);
+    });
+
+    it('never looks for more than two thirds of what was refused, counted over a minute', () => {
+      const { rate, serveAllowed } = apart();
+      // A second of 50.
+      expect(serveAllowed(1 / 60)).toBe(50);
+      rate.decrease();
+      serveAllowed(60 * 24);
+      expect(serveAllowed(10) / 10).toBeLessThan(36);
+      expect(rate.perMinute).toBeCloseTo((2 / 3) * 50, -1);
+    });
+
+    it('leaves the last third of what calls may send at once to them', () => {
+      const { rate, clock, serveAllowed } = apart();
+      for (let index = 0; index < 1_200; index += 1) rate.spend((clock.nowMs += 100) - 100);
+      rate.decrease();
+      for (let index = 0; index < 1_200; index += 1, clock.nowMs += 1_000) rate.grow();
+      const burst = (10 * (rate.perMinute ?? 0)) / 60;
+      serveAllowed(1);
+      let calls = 0;
+      for (; rate.waitMs(false) === 0; calls += 1) rate.spend(null);
+      expect(burst).toBeGreaterThan(12);
+      expect(calls).toBeGreaterThanOrEqual(Math.floor(burst / 3));
+    });
   });
 });

@@ -2,26 +2,39 @@
 const PER_MINUTE_MIN = 12;
 /** Fewer requests before a refusal say nothing about a budget: the address was blocked before this process used it. */
 const SENT_MIN = 10;
-/** A longer pause between two requests is no demand: light use shows the use, not the budget. */
-const DEMAND_GAP_MS = 5_000;
 /** What was sent is counted over about this long: reported budgets are per hour or shorter. */
 const COUNTED_MS = 3_600_000;
 /** The rate doubles in this time, up to half of what was refused, as TCP's slow start does. */
 const DOUBLING_SECONDS = 180;
 /** After that it regains what was refused in this time, and grows on at the same speed. */
 const REGROWTH_SECONDS = 3_600;
+/** After a longer pause between two answers the rate grows no more: it was not used. */
+const GROWTH_GAP_MS = 5_000;
 /** What the rate allows in this time may be sent at once, and at least the requests of a slow start. */
 const BURST_SECONDS = 10;
 const BURST_MIN = 2;
 /** A ceiling allows a burst of this long, so that no minute exceeds it by much. */
 const CEILING_BURST_SECONDS = 6;
-/** The part of the burst that background requests leave to calls, whose first videos are read at once. */
-const RESERVED_SHARE = 1 / 4;
+/** The part of the burst that background requests leave to calls. */
+const RESERVED_SHARE = 1 / 3;
+/** The part of what was refused that background requests with a rate of their own send at most: they never look for more. */
+const BACKGROUND_SHARE = 2 / 3;
+/** What they sent is counted over at least this time: at once they send what is due, as fast as it is answered. */
+const BACKGROUND_COUNTED_MS_MIN = 60_000;
+const COUNTED_MS_MIN = 1_000;
+
+interface RateLimits {
+  /** The most requests a minute; 0: the rate is never limited; undefined: no ceiling. */
+  ceilingPerMinute?: number | undefined;
+  /** `apart`: background requests learn a rate of their own, and what is refused to them limits no call. `only`: that rate. */
+  background?: 'apart' | 'only';
+}
 
 /**
  * The rate of one kind of request through one egress, as a token bucket. It is unlimited until the platform refuses the
  * address. Then it starts at 12 a minute and grows as TCP does: it doubles up to half of what was sent a minute while there was
- * demand, then increases linearly.
+ * demand, then increases linearly. There is demand while something waits for a slot or for the rate: what is sent without
+ * it shows the use and not the budget, so that a refusal limits nothing.
  */
 export class SendingRate {
   /** Requests a second; infinite until a refusal. */
@@ -29,58 +42,70 @@ export class SendingRate {
   /** Half of the rate that was refused. */
   private threshold = Infinity;
   private readonly ceiling: number;
+  private readonly background: SendingRate | null;
   private tokens = Infinity;
   private atMs = 0;
-  /** Requests since the last refusal, and for how long there was demand. */
+  /** Requests since the last refusal while there was demand, and for how long there was. */
   private sent = 0;
   private demandMs = 0;
   private sentAtMs = -Infinity;
   private grownAtMs = 0;
 
-  /**
-   * @param ceilingPerMinute the most requests a minute; 0: the rate is never limited; undefined: no ceiling
-   * @param now milliseconds of a monotonic clock
-   */
+  /** @param now milliseconds of a monotonic clock */
   constructor(
-    private readonly ceilingPerMinute: number | undefined,
+    private readonly limits: RateLimits,
     private readonly now: () => number,
   ) {
+    const { ceilingPerMinute, background } = limits;
     this.ceiling = ceilingPerMinute ? ceilingPerMinute / 60 : Infinity;
+    this.background = background === 'apart' ? new SendingRate({ background: 'only' }, now) : null;
   }
 
-  /** Requests a minute that may be sent; null for no limit. */
+  /** Requests a minute that may be sent, of background work when calls are not limited; null for no limit. */
   get perMinute(): number | null {
-    return this.perSecond === Infinity ? null : this.perSecond * 60;
+    return this.perSecond === Infinity ? (this.background?.perMinute ?? null) : this.perSecond * 60;
   }
 
   /** Milliseconds until a request may be sent after `ahead` others. */
   waitMs(background: boolean, ahead = 0): number {
-    if (this.perSecond === Infinity) return 0;
+    const ownMs = background ? (this.background?.waitMs(false, ahead) ?? 0) : 0;
+    if (this.perSecond === Infinity) return ownMs;
     // At most half of burst − 1, because a background request needs one more than the reserve.
     const reserve = background ? Math.min(RESERVED_SHARE * this.burst, (this.burst - 1) / 2) : 0;
-    return Math.max(0, ((1 + ahead + reserve - this.available) / this.perSecond) * 1_000);
+    return Math.max(ownMs, ((1 + ahead + reserve - this.available) / this.perSecond) * 1_000);
   }
 
-  /** Counts a request that is sent; -1 for one that was counted in advance and is not. */
-  spend(count: 1 | -1): void {
+  /** Counts a request that is sent. @param demandSinceMs since when something waits; null when nothing does */
+  spend(demandSinceMs: number | null, background = false): void {
     const nowMs = this.now();
-    this.tokens = this.available - count;
-    this.atMs = nowMs;
-    this.sent += count;
-    if (count < 0) return;
-    this.demandMs += Math.min(DEMAND_GAP_MS, nowMs - this.sentAtMs);
+    this.addTokens(-1);
+    if (background && this.background) return this.background.spend(null);
+    const unsentMs = nowMs - this.sentAtMs;
     this.sentAtMs = nowMs;
+    const isBackground = this.limits.background === 'only';
+    if (demandSinceMs === null && !isBackground) return;
+    this.sent += 1;
+    // Background work sends what is due, as fast as it is answered, and so without waiting.
+    this.demandMs += Math.min(unsentMs, isBackground ? BACKGROUND_COUNTED_MS_MIN : nowMs - (demandSinceMs ?? nowMs));
     if (this.demandMs <= COUNTED_MS) return;
     this.sent /= 2;
     this.demandMs /= 2;
   }
 
+  /** A request that was counted in advance is not sent. */
+  refund(): void {
+    this.addTokens(1);
+    this.sent = Math.max(0, this.sent - 1);
+  }
+
   /** A request was served. */
   grow(): void {
+    this.background?.grow();
     const nowMs = this.now();
-    const seconds = Math.min(DEMAND_GAP_MS, nowMs - this.grownAtMs) / 1_000;
+    const seconds = Math.min(GROWTH_GAP_MS, nowMs - this.grownAtMs) / 1_000;
     this.grownAtMs = nowMs;
-    if (this.learned === Infinity || this.learned >= this.ceiling) return;
+    const most = this.limits.background === 'only' ? 2 * BACKGROUND_SHARE * this.threshold : this.ceiling;
+    if (this.learned === Infinity || this.learned >= most) return;
     const doubled = this.learned * 2 ** (seconds / DOUBLING_SECONDS);
     if (doubled <= this.threshold) this.learned = doubled;
     else this.learned += (this.threshold / REGROWTH_SECONDS) * seconds;
@@ -88,9 +113,11 @@ export class SendingRate {
 
   /** The platform refused the address. */
   decrease(): void {
-    if (this.ceilingPerMinute === 0) return;
+    this.background?.decrease();
+    if (this.limits.ceilingPerMinute === 0) return;
     if (this.sent >= SENT_MIN) {
-      const refusedPerSecond = this.sent / (Math.max(1_000, this.demandMs) / 1_000);
+      const countedMsMin = this.limits.background === 'only' ? BACKGROUND_COUNTED_MS_MIN : COUNTED_MS_MIN;
+      const refusedPerSecond = this.sent / (Math.max(countedMsMin, this.demandMs) / 1_000);
       this.learned = PER_MINUTE_MIN / 60;
       this.threshold = Math.max(this.learned, refusedPerSecond / 2);
       this.tokens = Infinity;
@@ -112,5 +139,10 @@ export class SendingRate {
   private get available(): number {
     if (this.perSecond === Infinity) return Infinity;
     return Math.min(this.burst, this.tokens + ((this.now() - this.atMs) / 1_000) * this.perSecond);
+  }
+
+  private addTokens(count: number): void {
+    this.tokens = this.available + count;
+    this.atMs = this.now();
   }
 }

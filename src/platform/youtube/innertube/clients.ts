@@ -156,6 +156,14 @@ export interface InnertubeQuery {
   fields: string | null;
 }
 
+/** How a client states its version: in the body of every request and, unless that is refused, in two headers. */
+export interface VersionForm {
+  /** Null for that of the release or the operator. */
+  readonly version: string | null;
+  readonly headers: boolean;
+}
+export const CONFIGURED: VersionForm = { version: null, headers: true };
+
 /** Composes the requests of every client, with the operator's overrides of versions and devices. */
 export class ClientRequests {
   private readonly profiles: Readonly<Record<YoutubeClient, ClientProfile>>;
@@ -167,20 +175,30 @@ export class ClientRequests {
     this.profiles = profiles;
   }
 
-  /** @param visitorData null sends none */
-  compose({ client, path, payload, fields }: InnertubeQuery, visitorData: string | null): OutgoingRequest {
+  /**
+   * @param visitorData null sends none
+   * @param form how the version is stated
+   */
+  compose(
+    { client, path, payload, fields }: InnertubeQuery,
+    visitorData: string | null,
+    form: VersionForm = CONFIGURED,
+  ): OutgoingRequest {
     const profile = this.profiles[client];
+    const clientVersion = form.version ?? profile.fields.clientVersion;
     const url = new URL(`/youtubei/v1/${path}?prettyPrint=false&alt=json`, YOUTUBE_ORIGIN);
     if (fields !== null) url.searchParams.set('$fields', fields);
     const headers = {
       ...{ accept: '*/*', 'accept-language': '*', 'content-type': 'application/json', origin: YOUTUBE_ORIGIN },
       'user-agent': profile.fields.userAgent,
-      'x-youtube-client-name': profile.id,
-      'x-youtube-client-version': profile.fields.clientVersion,
+      ...(form.headers && { 'x-youtube-client-name': profile.id, 'x-youtube-client-version': clientVersion }),
       ...profile.headers,
       ...(visitorData !== null && { 'x-goog-visitor-id': visitorData }),
     };
-    const context = { client: { ...profile.fields, ...(visitorData !== null && { visitorData }) }, ...CONTEXT };
+    const context = {
+      client: { ...profile.fields, clientVersion, ...(visitorData !== null && { visitorData }) },
+      ...CONTEXT,
+    };
     return { url, headers, body: JSON.stringify({ ...payload, context }) };
   }
 

@@ -11,6 +11,7 @@ import { IncompletePageError } from '../response-parsing.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import type { InnertubeQuery } from './clients.js';
 import { InnertubeClient } from './innertube-client.js';
+import { WebVersion } from './web-version.js';
 
 Logger.overrideLogger(false);
 
@@ -43,7 +44,7 @@ function clientOf(
     },
   });
   const metrics = new UpstreamMetrics(new Registry(), new RequestQueue(1));
-  const innertube = new InnertubeClient(pipeline, metrics, new Environment());
+  const innertube = new InnertubeClient(pipeline, metrics, new WebVersion(), new Environment());
   const call = { kind: 'player', client: 'VISIONOS', path: 'player', payload: {}, fields: 'videoDetails' } as const;
   return async () => {
     sent.length = 0;

@@ -1,19 +1,29 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
+import { Attempt } from '../egress/attempt.js';
 import type { Egress } from '../egress/egress.js';
+import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { RequestPipeline, type RequestScope, serviceScope } from '../egress/request-pipeline.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { at, asString, IncompletePageError, isObject, UnreadableError } from '../response-parsing.js';
+import { unlessAborted } from '../unless-aborted.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { ClientRequests, type InnertubeQuery } from './clients.js';
+import { ClientRequests, CONFIGURED, type InnertubeQuery, type VersionForm } from './clients.js';
 import { CLIENTS_MAX, VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
+import { isInvalidRequest, type VersionProbes, WebVersion } from './web-version.js';
 
 /** Longest wait for visitor data; past it requests send none. */
 const VISITOR_TIMEOUT_MS = 5_000;
 /** Issued visitor data has 40 to 600 characters. */
 const VISITOR_LENGTH_MAX = 4_096;
+
+/** YouTube's own channel, which is unlikely to end, and how long it or the version of WEB may take. */
+const CONTROL_CHANNEL = `${YOUTUBE_ORIGIN}/@youtube`;
+const VERSION_TIMEOUT_MS = 20_000;
+/** The calls of WEB that read lists, names and channels. */
+const LIST_PATHS: ReadonlySet<string> = new Set(['browse', 'navigation/resolve_url']);
 
 /** How long the result of a suspicion counts: another cause, such as an odd page, can look alike. */
 const MASK_MS = 3_600_000;
@@ -41,17 +51,34 @@ export class InnertubeClient {
   constructor(
     private readonly pipeline: RequestPipeline,
     private readonly metrics: UpstreamMetrics,
+    private readonly webVersion: WebVersion,
     { YOUTUBE_CLIENT_OVERRIDES }: Environment,
   ) {
     this.requests = new ClientRequests(YOUTUBE_CLIENT_OVERRIDES);
   }
 
   /**
-   * Sends a query and parses its JSON. Rejects only when the scope's signal is aborted.
+   * Sends a query and parses its JSON. A 400 of a list, name or channel concerns that and not the version of WEB. Rejects only
+   * when the scope's signal is aborted.
    *
    * @param parse throws `UnreadableError` for an unexpected response; `visitor` is the visitor data of the exchange
    */
   async query<T>(
+    query: InnertubeQuery,
+    parse: (response: unknown, visitor: VisitorExchange) => T,
+    scope: RequestScope,
+  ): Promise<ParsedResponse<T>> {
+    const { form } = this.webVersion;
+    const sentAtMs = performance.now();
+    const response = await this.maskedQuery(query, parse, scope);
+    if (!isOfList(query) || !isInvalidRequest(response)) return response;
+    const examined = this.webVersion.examine(form, sentAtMs, this.versionProbes(scope.egress));
+    const finding = await unlessAborted(examined, scope.context.signal);
+    if (finding === 'served') return response;
+    return finding === 'replaced' ? this.maskedQuery(query, parse, scope) : finding;
+  }
+
+  private async maskedQuery<T>(
     query: InnertubeQuery,
     parse: (response: unknown, visitor: VisitorExchange) => T,
     scope: RequestScope,
@@ -125,12 +152,38 @@ export class InnertubeClient {
     const { egress } = scope;
     const { kind, client, fields } = query;
     const visitorData = await this.visitorData.get(egress, client, scope.context.signal);
-    const outgoing = this.requests.compose(query, visitorData);
+    const form = client === 'WEB' ? this.webVersion.form : CONFIGURED;
+    const outgoing = this.requests.compose(query, visitorData, form);
     const response = await this.pipeline.send({ kind, client, scope, outgoing });
+    if (isOfList(query) && response.kind === 'ok') this.webVersion.served(form);
     if (fields !== null && response.kind === 'ok')
       this.metrics.notice('fields', client, isWhole(response.json) ? 'ignored' : 'honoured');
     const visitor = { sent: visitorData, offered: readVisitorData(response) };
     return response.kind === 'ok' ? parsed(() => parse(response.json, visitor)) : response;
+  }
+
+  /** Through one egress, as requests of the service itself. */
+  private versionProbes(egress: Egress): VersionProbes {
+    const payload = { url: CONTROL_CHANNEL };
+    const path = 'navigation/resolve_url';
+    const query = { kind: 'resolve', client: 'WEB', path, payload, fields: null } as const;
+    const url = new URL('/sw.js_data', YOUTUBE_ORIGIN);
+    return {
+      control: async (form: VersionForm) => {
+        const scope = serviceScope(egress, CONTROL_CHANNEL, VERSION_TIMEOUT_MS);
+        const visitorData = await this.visitorData.get(egress, 'WEB', scope.context.signal).catch(() => null);
+        const outgoing = this.requests.compose(query, visitorData, form);
+        const sending = this.pipeline.send({ kind: query.kind, client: query.client, scope, outgoing });
+        return sending.catch((): UpstreamResponse => ({ kind: 'timeout' }));
+      },
+      published: async () => {
+        // Its refusal says nothing about lists.
+        const attempt = new Attempt('client-version', 'optional');
+        const scope = { ...serviceScope(egress, 'client-version', VERSION_TIMEOUT_MS), attempt };
+        const response = await this.fetchText('client-version', 'WEB', url, scope).catch(() => null);
+        return response?.kind === 'ok' ? response.body : null;
+      },
+    };
   }
 
   private async requestVisitorData(egress: Egress, client: YoutubeClient): Promise<string | null> {
@@ -138,10 +191,15 @@ export class InnertubeClient {
     const scope = serviceScope(egress, 'visitor', VISITOR_TIMEOUT_MS);
     // Without visitor data: the platform repeats what is sent, so that local data would come back.
     const query = { kind: 'visitor', client, path: 'visitor_id', payload: {}, fields: null };
-    const outgoing = this.requests.compose(query, null);
+    const outgoing = this.requests.compose(query, null, client === 'WEB' ? this.webVersion.form : CONFIGURED);
     const response = await this.pipeline.send({ kind: 'visitor', client, scope, outgoing });
     return readVisitorData(response);
   }
+}
+
+/** Whether a query reads a list, a name or a channel. */
+function isOfList({ client, path }: InnertubeQuery): boolean {
+  return client === 'WEB' && LIST_PATHS.has(path);
 }
 
 /** Whether a mask can be the cause: one that is not supported is rejected with 400, one that removes too much is unreadable. */

@@ -4,7 +4,8 @@ import { Environment, type YoutubeClient } from '../../../config/environment.js'
 import { newPool, nextEgress } from '../../../../test/youtube/egresses.js';
 import { seededRandom } from '../../../../test/fake-youtube/catalogue/random.js';
 import { recordedEvents } from '../../../../test/youtube/recorded-events.js';
-import { type ClientResult, ClientOrder } from './client-order.js';
+import { WebVersion } from '../innertube/web-version.js';
+import { ClientOrder, type ClientResult } from './client-order.js';
 
 const CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS', 'WEB'];
 const HOUR_MS = 3_600_000;
@@ -22,7 +23,7 @@ function clientOrder(clients = CLIENTS, poTokenUrl?: string) {
     YOUTUBE_CLIENTS: clients,
     ...(poTokenUrl !== undefined && { PO_TOKEN_URL: poTokenUrl }),
   });
-  const order = new TimedOrder(environment, registry);
+  const order = new TimedOrder(environment, registry, new WebVersion());
   const pool = newPool(['http://a.invalid', 'http://b.invalid', 'http://{session}.invalid']);
   const [one, other, session] = [nextEgress(pool), nextEgress(pool), nextEgress(pool)];
   /** Reads a video as the clients end, until one answers; those that are not named answer. Returns the clients asked. */

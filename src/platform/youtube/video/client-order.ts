@@ -3,6 +3,7 @@ import { Gauge, Registry } from 'prom-client';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import type { Egress } from '../egress/egress.js';
 import { report } from '../event-log.js';
+import { WebVersion } from '../innertube/web-version.js';
 
 /**
  * How a client ended in one attempt at a video. `answered`: it brought the result. `failed`: the player or its texts were
@@ -66,7 +67,7 @@ export class ClientOrder {
   /** By the name of the egress: sessions are short-lived, and what is learned through them concerns their gateway. */
   private readonly atEgress = new Map<string, ReadonlyMap<YoutubeClient, ClientHealth>>();
 
-  constructor({ YOUTUBE_CLIENTS, PO_TOKEN_URL }: Environment, registry: Registry) {
+  constructor({ YOUTUBE_CLIENTS, PO_TOKEN_URL }: Environment, registry: Registry, webVersion: WebVersion) {
     // WEB, whose PO tokens cost the provider seconds, comes last unless it is listed.
     const appended: YoutubeClient[] = PO_TOKEN_URL === undefined || YOUTUBE_CLIENTS.includes('WEB') ? [] : ['WEB'];
     this.clients = [...YOUTUBE_CLIENTS, ...appended];
@@ -79,6 +80,9 @@ export class ClientOrder {
       registers: [registry],
       collect() {
         for (const [client, { restsUntilMs }] of versions) this.set({ client }, Number(restsUntilMs !== undefined));
+        // It reads all lists, and no videos unless it is one of these.
+        const isRetired = webVersion.retired || versions.get('WEB')?.restsUntilMs !== undefined;
+        this.set({ client: 'WEB' }, Number(isRetired));
       },
     });
   }

@@ -11,7 +11,7 @@ import {
 import { fetchCaption } from '../captions/caption-fetch.js';
 import type { AttemptEnd } from '../egress/attempt.js';
 import type { AttemptResult } from '../egress/egress-failover.js';
-import type { Doubt, Verdict } from '../egress/egress-use.js';
+import type { Doubt, Verdict } from '../egress/egress.js';
 import { Experiment } from '../egress/experiment.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { type FailedResponse, UNREACHED } from '../egress/upstream-response.js';

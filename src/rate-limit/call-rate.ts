@@ -1,0 +1,82 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { RedisConnection } from '../cache/redis-connection.js';
+import { Environment } from '../config/environment.js';
+import type { Caller } from '../domain/caller.js';
+import type { LimitScope } from '../domain/errors.js';
+
+const WINDOW_SECONDS = 60;
+/** So many keys of an organization can call at the full rate of a key. */
+export const KEYS_AT_FULL_RATE = 10;
+
+/** The limit that decides about a call, of the key and the organization: the one of which less remains. */
+export interface RateRecord {
+  scope: LimitScope;
+  limit: number;
+  /** Calls in the window, this one included; more than the limit for a call that is refused. */
+  used: number;
+  /** Seconds until the window ends, which the first call started. */
+  resetSeconds: number;
+}
+
+type Limiter = RateLimiterMemory | RateLimiterRedis;
+
+/**
+ * The limits of calls per key and per organization, in fixed windows of a minute: over all replicas while Redis is available,
+ * otherwise of this process. The memory for a caller is released with its window.
+ */
+@Injectable()
+export class CallRate {
+  private readonly limiters: Readonly<Record<LimitScope, Limiter>>;
+
+  /** @param redis null without REDIS_URL */
+  constructor({ RATE_LIMIT_PER_MINUTE: limit }: Environment, @Inject(RedisConnection) redis: RedisConnection | null) {
+    this.limiters = { key: limiterOf(limit, redis), organization: limiterOf(limit * KEYS_AT_FULL_RATE, redis) };
+  }
+
+  /**
+   * Counts a call, or as many as it is worth. What its key may not make does not count for the organization, whose other keys
+   * would be refused for it.
+   *
+   * @param route of a count of its own
+   * @returns undefined when the limits are turned off
+   */
+  async count(
+    { keyId, organization }: Caller,
+    { route, calls = 1 }: { route?: string | undefined; calls?: number } = {},
+  ): Promise<RateRecord | undefined> {
+    if (this.limiters.key.points === 0) return undefined;
+    const nameOf = (id: string) => (route === undefined ? id : `${route}:${id}`);
+    const ofKey = await this.consume('key', nameOf(keyId), calls);
+    if (ofKey.used > ofKey.limit) return ofKey;
+    const ofAll = await this.consume('organization', nameOf(organization.id), calls);
+    return ofAll.limit - ofAll.used < ofKey.limit - ofKey.used ? ofAll : ofKey;
+  }
+
+  private async consume(scope: LimitScope, name: string, calls: number): Promise<RateRecord> {
+    const limiter = this.limiters[scope];
+    // Beyond the limit the limiter rejects with the count.
+    const counted: unknown = await limiter.consume(name, calls).catch((rejected: unknown) => rejected);
+    if (!(counted instanceof RateLimiterRes)) throw counted;
+    const { consumedPoints: used, msBeforeNext } = counted;
+    // In memory the rest of a window is computed by the wall clock, which may be set back; the window ends by a timer.
+    const resetSeconds = Math.min(WINDOW_SECONDS, Math.max(1, Math.ceil(msBeforeNext / 1000)));
+    return { scope, limit: limiter.points, used, resetSeconds };
+  }
+}
+
+function limiterOf(points: number, redis: RedisConnection | null): Limiter {
+  const options = { keyPrefix: 'ct:rate', points, duration: WINDOW_SECONDS };
+  const memory = new RateLimiterMemory(options);
+  if (!redis) return memory;
+  return new RateLimiterRedis({
+    ...options,
+    // Its only command, with the timeout of the connection.
+    storeClient: {
+      eval: (script: string, keysAndValues: { keys: string[]; arguments: string[] }) =>
+        redis.run((client) => client.eval(script, keysAndValues)),
+    },
+    useRedisPackage: true,
+    insuranceLimiter: memory,
+  });
+}

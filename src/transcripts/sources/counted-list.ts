@@ -1,0 +1,89 @@
+import { UpstreamError } from '../../domain/errors.js';
+import type { Upload, VideoKind } from '../../domain/transcript.js';
+import { ContinuationRejectedError, type UploadsListPage } from '../../platform/video-platform.js';
+
+/** A list as far as it was read. */
+export interface CountedList {
+  uploads: Upload[];
+  /** Where it goes on; null at its end. */
+  next: string | null;
+  /** Whether these are all. A list that ends with what cannot be read goes on nowhere and is not complete. */
+  complete: boolean;
+}
+
+/** Pages have up to 100 entries; a list with fewer per page on average is not followed further. */
+const ENTRIES_PER_PAGE_MIN = 20;
+const PAGES_EXTRA = 3;
+
+/** A list that begins with a page. One that ends before the number of videos that it states is complete: hidden ones are counted. */
+export function listFrom({ uploads, next, incomplete, hidden }: UploadsListPage): CountedList {
+  return { uploads, next, complete: next === null && (!incomplete || hidden !== null) };
+}
+
+/**
+ * Reads at least `count` videos of a list, each once, or all when there are fewer.
+ *
+ * @param known goes on from there, while the platform takes its continuation
+ * @param first reads the first page
+ * @throws UpstreamError when it cannot be read to that length, and what the parameters throw
+ */
+export async function readCounted<List extends CountedList>(
+  count: number,
+  known: List | undefined,
+  first: () => Promise<List>,
+  pageAfter: (after: string) => Promise<UploadsListPage>,
+): Promise<List> {
+  if (known && known.next !== null) {
+    const list = await readOn(known, count, pageAfter);
+    if (list) return list;
+  }
+  const list = await readOn(await first(), count, pageAfter);
+  if (list) return list;
+  throw new UpstreamError('upstream_failure', new ContinuationRejectedError());
+}
+
+/** Null when the platform refuses the continuation. */
+async function readOn<List extends CountedList>(
+  list: List,
+  count: number,
+  pageAfter: (after: string) => Promise<UploadsListPage>,
+): Promise<List | null> {
+  const pagesMax = Math.ceil(count / ENTRIES_PER_PAGE_MIN) + PAGES_EXTRA;
+  const uploads = new Map(list.uploads.map((upload) => [upload.videoId, upload]));
+  let { next, complete } = list;
+  for (let pages = 1; !complete && uploads.size < count; pages += 1) {
+    // Returning fewer would silently truncate the result.
+    if (next === null || pages >= pagesMax)
+      throw new UpstreamError('upstream_failure', new Error(`The list ends unread after ${uploads.size} of ${count}`));
+    const page = await pageAfter(next).catch((error: unknown) => {
+      if (error instanceof ContinuationRejectedError) return null;
+      throw error;
+    });
+    if (page === null) return null;
+    for (const upload of page.uploads) if (!uploads.has(upload.videoId)) uploads.set(upload.videoId, upload);
+    ({ next, complete } = listFrom(page));
+  }
+  return { ...list, uploads: [...uploads.values()], next, complete };
+}
+
+/** Takes over what an earlier read stated: the dates, and the kinds that do not change. */
+export function withKnown(uploads: readonly Upload[], known: readonly Upload[]): Upload[] {
+  const byId = new Map(known.map((upload) => [upload.videoId, upload]));
+  return uploads.map((upload) => {
+    const { publishedAt = null, kind = null } = byId.get(upload.videoId) ?? {};
+    return { ...upload, publishedAt, kind: upload.kind ?? (isBroadcast(kind) ? null : kind) };
+  });
+}
+
+/** Whether an earlier read does not know one of the uploads, or knows it as a stream that has ended since. */
+export function hasNews(uploads: readonly Upload[], known: readonly Upload[]): boolean {
+  const kinds = new Map(known.map(({ videoId, kind }) => [videoId, kind]));
+  return uploads.some(({ videoId, kind }) => {
+    const before = kinds.get(videoId);
+    return before === undefined || (isBroadcast(before) && !isBroadcast(kind));
+  });
+}
+
+function isBroadcast(kind: VideoKind | null): boolean {
+  return kind === 'live' || kind === 'upcoming';
+}
