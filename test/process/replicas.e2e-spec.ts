@@ -14,6 +14,8 @@ import { Program } from './program.js';
 
 const VIDEOS = 3;
 const CALLS = 60;
+/** The lists of so many begin at a time in two processes: half of the slots, two requests a call. */
+const LISTED_AT_ONCE = 24;
 const USED_BEFORE = 5;
 /** Longer than a lease, which lasts 15 seconds longer than the deadline of its call. */
 const LEASE_OVER_MS = 120_000;
@@ -91,8 +93,8 @@ describe('two processes on one database', () => {
       const { id, keyId, key } = await customer(USED_BEFORE + remaining);
       const payer = { organizationId: id, keyId };
       await database.quota.settle(await database.reserved(payer, USED_BEFORE), USED_BEFORE);
-      // All are held at the listing of the channel, so that they reach the reservation concurrently.
-      const hold = fakeYoutube.hold({ kind: 'browse-uploads' }, CALLS);
+      // Held at the listing of the channel, so that they reach the reservation concurrently.
+      const hold = fakeYoutube.hold({ kind: 'browse-uploads' }, LISTED_AT_ONCE);
       // A call needs one transcript: the channel has one video, which is not cached.
       const calls = Array.from({ length: CALLS }, (_, index) => get(urls[index % 2 ? 1 : 0], newChannel(1), key));
       await hold.arrived;
