@@ -34,13 +34,17 @@ const COLUMNS = `
 /** What the audit trail has of a webhook, without the path of its URL, which can be a secret. */
 const AUDITED = `jsonb_build_object('url', substring(url FROM '^[a-z]+://[^/]+'), 'events', events)`;
 
-/** $7 hours for which a repeated request returns the secret. Only what was created by this request is audited. */
+/**
+ * $7 hours for which a repeated request returns the secret. Only what was created by this request is audited, which PostgreSQL
+ * does because the count is selected.
+ */
 const CREATE = `
   WITH created AS MATERIALIZED (SELECT * FROM webhook_create($1, $2, $3, $4, $5, $6)),
   audited AS MATERIALIZED (
     SELECT audit_record($8, 'webhook.created', $2, $1, NULL, ${AUDITED}) FROM created WHERE secret = $5
   )
-  SELECT ${COLUMNS}, secret, created_at <= clock_now() - make_interval(hours => $7) AS "isOld", (SELECT count(*) FROM audited)
+  SELECT ${COLUMNS}, secret, created_at <= clock_now() - make_interval(hours => $7) AS "isOld",
+         (SELECT count(*) FROM audited) AS audited
     FROM created`;
 
 const LIST = `SELECT ${COLUMNS} FROM webhooks WHERE organization_id = $1 ORDER BY created_at, id`;
@@ -68,7 +72,7 @@ const LIST_DELIVERIES = `
       OR (created_at, id) < (SELECT created_at, id FROM webhook_deliveries WHERE id = $3 AND webhook_id = $1))
     ORDER BY created_at DESC, id DESC LIMIT $2`;
 
-type CreatedRow = WebhookDto & { secret: Buffer; isOld: boolean };
+type CreatedRow = WebhookDto & { secret: Buffer; isOld: boolean; audited: unknown };
 
 /** The same idempotency key of an organization gives the same ID, which only one webhook can have. */
 function newId(organizationId: string, idempotencyKey: string | undefined): string {
@@ -114,7 +118,7 @@ export class WebhooksService {
     const values = [id, organizationId, ...wanted, newSecret, WEBHOOKS_MAX, REPEATED_HOURS, actor];
     const [row] = await queryWithDeadline<CreatedRow[]>(this.database, CREATE, values, organizationId);
     if (!row) throw new TooManyWebhooksError();
-    const { secret, isOld, ...webhook } = row;
+    const { secret, isOld, audited: _audited, ...webhook } = row;
     if (JSON.stringify([webhook.url, webhook.events]) !== JSON.stringify(wanted)) throw new IdempotencyConflictError();
     if (isOld) throw new IdempotencyConflictError(secretNotShown(id));
     const [current] = this.secrets.signing(id, { secret, previous_secret: null });
