@@ -36,16 +36,15 @@ const AUDITED = `jsonb_build_object('url', substring(url FROM '^[a-z]+://[^/]+')
 
 /**
  * $7 hours for which a repeated request returns the secret. Only what was created by this request is audited, which PostgreSQL
- * does because the count is selected.
+ * would leave out without the condition at the end.
  */
 const CREATE = `
   WITH created AS MATERIALIZED (SELECT * FROM webhook_create($1, $2, $3, $4, $5, $6)),
   audited AS MATERIALIZED (
     SELECT audit_record($8, 'webhook.created', $2, $1, NULL, ${AUDITED}) FROM created WHERE secret = $5
   )
-  SELECT ${COLUMNS}, secret, created_at <= clock_now() - make_interval(hours => $7) AS "isOld",
-         (SELECT count(*) FROM audited) AS audited
-    FROM created`;
+  SELECT ${COLUMNS}, secret, created_at <= clock_now() - make_interval(hours => $7) AS "isOld"
+    FROM created WHERE (SELECT count(*) FROM audited) >= 0`;
 
 const LIST = `SELECT ${COLUMNS} FROM webhooks WHERE organization_id = $1 ORDER BY created_at, id`;
 
@@ -72,7 +71,7 @@ const LIST_DELIVERIES = `
       OR (created_at, id) < (SELECT created_at, id FROM webhook_deliveries WHERE id = $3 AND webhook_id = $1))
     ORDER BY created_at DESC, id DESC LIMIT $2`;
 
-type CreatedRow = WebhookDto & { secret: Buffer; isOld: boolean; audited: unknown };
+type CreatedRow = WebhookDto & { secret: Buffer; isOld: boolean };
 
 /** The same idempotency key of an organization gives the same ID, which only one webhook can have. */
 function newId(organizationId: string, idempotencyKey: string | undefined): string {
@@ -118,7 +117,7 @@ export class WebhooksService {
     const values = [id, organizationId, ...wanted, newSecret, WEBHOOKS_MAX, REPEATED_HOURS, actor];
     const [row] = await queryWithDeadline<CreatedRow[]>(this.database, CREATE, values, organizationId);
     if (!row) throw new TooManyWebhooksError();
-    const { secret, isOld, audited: _audited, ...webhook } = row;
+    const { secret, isOld, ...webhook } = row;
     if (JSON.stringify([webhook.url, webhook.events]) !== JSON.stringify(wanted)) throw new IdempotencyConflictError();
     if (isOld) throw new IdempotencyConflictError(secretNotShown(id));
     const [current] = this.secrets.signing(id, { secret, previous_secret: null });
