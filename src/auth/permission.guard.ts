@@ -6,7 +6,7 @@ import { planIncludes, requiredPlan, type Feature } from '../domain/plan.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { requestContextOf, type RequestContext } from '../http/request-context.js';
 import { requiredScope } from '../http/routes.js';
-import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
+import { OwnRateLimit, RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 
 /** Names the feature that a route belongs to, for `PermissionGuard`. */
 export const RequiredFeature = Reflector.createDecorator<Feature>();
@@ -42,7 +42,7 @@ export class PermissionGuard implements CanActivate {
     try {
       requirePermission(context, requiredScope(places), feature);
     } catch (error) {
-      await this.rateLimit.refusalOf(context);
+      await this.rateLimit.refusalOf(context, this.reflector.get(OwnRateLimit, execution.getHandler()));
       throw error;
     }
     return true;

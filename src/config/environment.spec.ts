@@ -220,8 +220,9 @@ describe('a configuration that is valid and probably not meant', () => {
 
   it.each([
     [{ SHUTDOWN_DELAY_SECONDS: '60', SHUTDOWN_GRACE_SECONDS: '50' }, /^SHUTDOWN_DELAY_SECONDS \(60\) is above /],
-    [{ YOUTUBE_CLIENTS: 'IOS' }, /^YOUTUBE_CLIENTS lists one client /],
-    [{ YOUTUBE_CLIENTS: 'VISIONOS,ANDROID_VR' }, /^YOUTUBE_CLIENTS lists one client /],
+    [{ YOUTUBE_CLIENTS: 'IOS' }, /^YOUTUBE_CLIENTS lists clients of one app /],
+    [{ YOUTUBE_CLIENTS: 'VISIONOS,ANDROID_VR' }, /^YOUTUBE_CLIENTS lists clients of one app /],
+    [{ YOUTUBE_CLIENTS: 'ANDROID,ANDROID_REEL' }, /^YOUTUBE_CLIENTS lists clients of one app /],
   ])('is warned of: %j', (variables, warning) => {
     expect(warningsOf(variables)).toEqual([expect.stringMatching(warning)]);
   });

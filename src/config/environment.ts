@@ -20,6 +20,19 @@ import {
 export const YOUTUBE_CLIENTS = ['ANDROID', 'IOS', 'VISIONOS', 'ANDROID_REEL', 'ANDROID_VR', 'WEB'] as const;
 export type YoutubeClient = (typeof YOUTUBE_CLIENTS)[number];
 
+/**
+ * The app of each client: what two clients of one app report is one fact. Headsets report videos made for kids as unplayable or
+ * unavailable (VISIONOS recorded, ANDROID_VR in a maintained client's source).
+ */
+export const APPS: Readonly<Record<YoutubeClient, 'headset' | 'android' | 'ios' | 'web'>> = {
+  VISIONOS: 'headset',
+  ANDROID_VR: 'headset',
+  ANDROID: 'android',
+  ANDROID_REEL: 'android',
+  IOS: 'ios',
+  WEB: 'web',
+};
+
 /** Most severe first. */
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
@@ -334,10 +347,12 @@ export function environmentWarnings(
     warnings.push(
       `SHUTDOWN_DELAY_SECONDS (${delay}) is above SHUTDOWN_GRACE_SECONDS (${grace}), which includes it: running calls are cut off after ${grace} s.`,
     );
-  const apps = new Set(clients.map((client) => (client === 'ANDROID_VR' ? 'VISIONOS' : client)));
-  if (apps.size + (PO_TOKEN_URL === undefined || apps.has('WEB') ? 0 : 1) < 2)
+  const apps = new Set(clients.map((client) => APPS[client]));
+  if (PO_TOKEN_URL !== undefined) apps.add('web');
+  if (apps.size < 2)
     warnings.push(
-      'YOUTUBE_CLIENTS lists one client (VISIONOS and ANDROID_VR count as one): video_unavailable is certain only when two agree. List another one.',
+      'YOUTUBE_CLIENTS lists clients of one app (VISIONOS and ANDROID_VR are one, and so are ANDROID and ANDROID_REEL): ' +
+        'video_unavailable and transcript_unavailable are certain only when two apps agree. List a client of another app.',
     );
   return warnings;
 }

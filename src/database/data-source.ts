@@ -28,8 +28,9 @@ const settings = (statementMs: number, lockMs: number, idle: string): string => 
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')`;
 
 /**
- * Fails at a number of statements of the service that still run although nobody waits for them any more. PostgreSQL cancels no commit that
- * waits for its synchronous standby, and the pool replaces a connection whose response is overdue: without a bound the backends become more and more.
+ * Refuses a new connection while too many statements of the service run although nobody waits for them any more. PostgreSQL cancels no
+ * commit that waits for its synchronous standby, and the pool replaces a connection whose response is overdue, so that without this
+ * bound the number of backends would grow without end.
  */
 const refuseBeyond = (overdueMax: number): string => `
   DO $$ BEGIN

@@ -117,9 +117,9 @@ export async function lockMigrations(holder: Client, waitSeconds: number): Promi
     const isOver = waitedMs >= waitSeconds * 1000;
     if (!isOver && (isReported || waitedMs < SILENT_WAIT_MS)) continue;
     const found = (await holder.query<LockHolder>(LOCK_HOLDER)).rows[0];
-    // Between the two statements the lock was released.
-    if (!found) continue;
-    const { pid, since, who } = found;
+    // Between the two statements the lock was released, or a prepared transaction has it, which has no backend.
+    if (!found && !isOver) continue;
+    const { pid = 'unknown', since = 'unknown', who = 'unknown' } = found ?? {};
     const held = `Another process migrates this database: the backend ${pid} of PostgreSQL (${who}) has the lock, since ${since}.`;
     if (isOver)
       throw new MigrationError(

@@ -1,7 +1,8 @@
 import { Reflector } from '@nestjs/core';
 
 // What a route declares about itself, on its handler or on the controller. Without a declaration it has the strictest rules:
-// it needs a guard, and the scope `write` unless it is a GET, and refuses HEAD and everything that its handler does not name as a parameter.
+// it needs a guard, and the scope `write` unless it is a GET, and refuses HEAD and everything that its handler does not name as a
+// parameter.
 
 const flagDecorator = () => Reflector.createDecorator<void, true>({ transform: () => true });
 

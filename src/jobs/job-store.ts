@@ -89,7 +89,7 @@ const DELETE = `
     UPDATE jobs SET deleted_at = clock_now(), idempotency_key = NULL,
         state = CASE WHEN finished_at IS NULL THEN 'canceled' ELSE state END
       WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
-      RETURNING id, audit_record($3, $4, organization_id, id, request::jsonb, NULL)
+      RETURNING id, audit_record($3, $4, organization_id, id, request::jsonb - 'videosHash', NULL)
   ) SELECT id FROM deleted`;
 
 /** $3 sequence before the first entry, $4 count, $5 bytes: the lengths of the entries are known without reading them. */
@@ -112,7 +112,7 @@ const RESULTS = `
 /** $5 and $6 who creates it, and the name of that in the audit trail. */
 const CREATE = `
   SELECT result.outcome, ${columnsOf('(result.job)')}, CASE WHEN result.outcome = 'created' THEN audit_record(
-           $5, $6, (result.job).organization_id, (result.job).id, NULL, (result.job).request::jsonb) END
+           $5, $6, (result.job).organization_id, (result.job).id, NULL, (result.job).request::jsonb - 'videosHash') END
     FROM job_create($1, $2, $3, $4) result`;
 
 /** The archive jobs or the subscriptions of organizations, in the table `jobs`. Every change is one statement. */

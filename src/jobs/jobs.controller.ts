@@ -14,6 +14,7 @@ import { AllowsHead, BodyBytesMax } from '../http/route.decorators.js';
 import {
   ApiResults,
   locationOf,
+  NOT_CANCELABLE,
   OnJob,
   OnJobs,
   RESULTS_EXPIRED,
@@ -124,10 +125,7 @@ export class JobsController {
       'that is being fetched is still stored. A job that is already canceled is returned unchanged.',
   })
   @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE)
-  @ApiErrors({
-    title: 'The job has already been completed or has failed',
-    error: new JobFinishedError('cancel', 'completed'),
-  })
+  @ApiErrors(NOT_CANCELABLE)
   async cancelJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
     return (await this.jobs.cancel(organizationOf(request, 'job', id), id, requestContext(request).actor)).job;
   }

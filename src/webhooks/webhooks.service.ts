@@ -34,7 +34,10 @@ const COLUMNS = `
 /** What the audit trail has of a webhook, without the path of its URL, which can be a secret. */
 const AUDITED = `jsonb_build_object('url', substring(url FROM '^[a-z]+://[^/]+'), 'events', events)`;
 
-/** $7 hours for which a repeated request returns the secret. Only what was created by this request is audited. */
+/**
+ * $7 hours for which a repeated request returns the secret. Only what was created by this request is audited, which PostgreSQL
+ * would leave out without the condition at the end.
+ */
 const CREATE = `
   WITH created AS MATERIALIZED (SELECT * FROM webhook_create($1, $2, $3, $4, $5, $6)),
   audited AS MATERIALIZED (

@@ -125,6 +125,16 @@ it('the same request repeated with its Idempotency-Key is one entry', async () =
   ]);
 });
 
+it('has the request of a job as its caller sent it, and of a list of videos their number', async () => {
+  const { key } = await service.organization();
+  const { body: job } = await send(key, 'POST', '/jobs', { videos: ['tw-chowder_', 'tw-bread___'] });
+  await send(key, 'DELETE', `/jobs/${job.id}`);
+  const [created, deleted] = await entriesOf(key);
+  expect(created?.['after']).toMatchObject({ videos: 2 });
+  expect(created?.['after']).toEqual(deleted?.['before']);
+  expect(created?.['after']).not.toHaveProperty('videosHash');
+});
+
 it('an organization reads its own entries only, in pages, and not who its operators are', async () => {
   const { id, key } = await service.organization();
   const admin = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' };

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { generatedChannelByHandle } from '../fake-youtube/catalogue/generated-channels.js';
 import { FOG_BANK_HUB } from '../fake-youtube/catalogue/other-channels.js';
 import { until } from '../harness/until.js';
@@ -104,6 +105,15 @@ describe("a channel's uploads", () => {
     expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
     const other = await service.get('/usage', key);
     expect([other.status, other.headers['x-ratelimit-remaining']]).toEqual([200, '4']);
+  });
+
+  it('have it also for a key that may not read', async () => {
+    const { id } = await service.organization();
+    const { key } = await service.app.get(ApiKeysService).issue({ organizationId: id, scopes: ['write'] });
+    const refused = await service.get('/channels/@tidewater/uploads', key);
+    expect([refused.status, refused.headers['x-ratelimit-remaining']]).toEqual([403, '4']);
+    const other = await service.get('/usage', key);
+    expect([other.status, other.headers['x-ratelimit-remaining']]).toEqual([403, '4']);
   });
 
   it.each([

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { migrateDatabase } from '../../src/database/data-source.js';
+import { lockMigrations } from '../../src/database/migrate.js';
 import { Client } from 'pg';
 import { startService } from '../harness/service.js';
 import { until } from '../harness/until.js';
@@ -229,6 +230,13 @@ describe('a start while another process migrates', () => {
     );
     await former.end();
     await migrate();
+  });
+
+  it('ends after MIGRATION_WAIT_SECONDS also when no backend has the lock', async () => {
+    const holder = { query: () => Promise.resolve({ rows: [] }) } as unknown as Client;
+    expect(await lockMigrations(holder, 1).catch((error: unknown) => error)).toEqual(
+      refused(/^Another process .*unknown.* Waited 1 s/),
+    );
   });
 
   it('ends when its own lock is lost', async () => {

@@ -3,10 +3,9 @@ import { ApiExtraModels, ApiOkResponse, ApiOperation, getSchemaPath } from '@nes
 import type { Request, Response } from 'express';
 import type { Actor } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
-import { JobFinishedError } from '../../jobs/job.js';
 import { ApiErrors } from '../../http/error-docs.js';
 import { ApiResult, contentOf } from '../../http/response-docs.js';
-import { ApiJobId } from '../../jobs/dto/api-jobs.js';
+import { ApiJobId, NOT_CANCELABLE } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { AUDIT_ENTRY, AuditPageDto, AuditTrail } from '../../organizations/audit-trail.js';
@@ -99,10 +98,7 @@ export class AdminOperationsController {
       'What was fetched stays charged, and its results stay available. A job that is already canceled is returned unchanged.',
   })
   @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE)
-  @ApiErrors({
-    title: 'The job has already been completed or has failed',
-    error: new JobFinishedError('cancel', 'completed'),
-  })
+  @ApiErrors(NOT_CANCELABLE)
   async cancelAnyJob(@Param('id') id: string, @Operator() actor: Actor): Promise<JobDto> {
     return (await this.jobs.cancel(null, id, actor)).job;
   }

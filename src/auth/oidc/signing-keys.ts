@@ -15,7 +15,7 @@ const BITS_MIN = 2048;
 const RENEWAL_PAUSE_MS = 60_000;
 /** The same while none is known, because no token is accepted then. */
 const FIRST_PAUSE_MS = 5_000;
-/** The first call or probe after that renews the keys, beside itself: then a key that the provider has withdrawn is not accepted any more. */
+/** The first call or probe after that renews the keys in the background, which ends what the provider has withdrawn. */
 const KEYS_MAX_AGE_MS = 10 * 60_000;
 /** Of an attempt with both of its requests. */
 const TIMEOUT_MS = 5_000;

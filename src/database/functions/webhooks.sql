@@ -31,8 +31,9 @@ BEGIN
   END IF;
 END $$;
 
--- Stores an event for every webhook of an organization. Waits for the end of the deletion of one, which can be rolled back. Beyond 1,000 waiting deliveries events are counted and not
--- sent: to fail an older one instead would wait for the process that sends it. One an hour is stored, as a failed delivery.
+-- Stores an event for every webhook of an organization. Waits for the end of the deletion of one, which can be rolled back. Beyond
+-- 1,000 waiting deliveries events are counted and not sent: to fail an older one instead would wait for the process that sends it. One
+-- an hour is stored, as a failed delivery.
 CREATE OR REPLACE FUNCTION webhook_enqueue(p_organization_id text, p_type text, p_data jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

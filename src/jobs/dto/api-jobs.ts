@@ -6,7 +6,7 @@ import { contentOf } from '../../http/response-docs.js';
 import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
 import { ENTRY_HEADERS } from '../../transcripts/dto/api-transcripts.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
-import { ResultsExpiredError, StoredResultsLimitError, TooManyJobsError } from '../job.js';
+import { JobFinishedError, ResultsExpiredError, StoredResultsLimitError, TooManyJobsError } from '../job.js';
 import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
 import { RUNNING_JOB_EXAMPLE } from './job.dto.js';
 import { SUBSCRIPTION_EXAMPLE } from './subscription.dto.js';
@@ -24,6 +24,11 @@ export const TOO_MANY_JOBS: ErrorExample = {
 export const TOO_MUCH_STORED: ErrorExample = {
   title: 'The organization stores too many results',
   error: new StoredResultsLimitError({ megabytes: 10_000 }),
+};
+
+export const NOT_CANCELABLE: ErrorExample = {
+  title: 'The job has already been completed or has failed',
+  error: new JobFinishedError('cancel', 'completed'),
 };
 
 /** The header of a response that has created something. */

@@ -1,4 +1,4 @@
-import type { YoutubeClient } from '../../../config/environment.js';
+import { APPS, type YoutubeClient } from '../../../config/environment.js';
 import type { VideoFailureCode } from '../../../domain/transcript.js';
 import { type FailedResponse, isHardRefusal, isUnreached } from '../egress/upstream-response.js';
 import type { PlayerProblem } from './player-response.js';
@@ -135,19 +135,6 @@ export function findingOfProblem(problem: PlayerProblem, sawTracks: boolean): Fi
   const { about } = FINDINGS[kind];
   return sawTracks && (about === 'fact' || about === 'video') ? 'unplayable' : kind;
 }
-
-/**
- * The app of each client: what two clients of one app report is one fact. Headsets report videos made for kids as unplayable or
- * unavailable (VISIONOS recorded, ANDROID_VR in a maintained client's source).
- */
-const APPS: Readonly<Record<YoutubeClient, 'headset' | 'android' | 'ios' | 'web'>> = {
-  VISIONOS: 'headset',
-  ANDROID_VR: 'headset',
-  ANDROID: 'android',
-  ANDROID_REEL: 'android',
-  IOS: 'ios',
-  WEB: 'web',
-};
 
 function appsOf(clients: readonly YoutubeClient[]): ReadonlySet<string> {
   return new Set(clients.map((client) => APPS[client]));
