@@ -48,7 +48,10 @@ const USES: Partial<Record<RequestKind, Use>> = {
   'browse-channel': 'list',
   'browse-continuation': 'list',
 };
-const REFUSALS = { player: 'bot-check-renewed', timedtext: '429', list: '429' } as const satisfies Record<Use, FaultKind>;
+const REFUSALS = { player: 'bot-check-renewed', timedtext: '429', list: '429' } as const satisfies Record<
+  Use,
+  FaultKind
+>;
 
 interface Account {
   tokens: number;
