@@ -29,6 +29,7 @@ export async function startFakeYoutube() {
   return {
     url,
     setLatency: (latencyMs) => post('/fake-youtube/faults', { latencyMs }),
+    setBudgets: (budgets) => post('/fake-youtube/faults', { budgets }),
     /** Also the count of the requests, of which only the latest 20,000 are counted. */
     reset: () => post('/fake-youtube/reset'),
     requestCount: async () => (await (await fetch(`${url}/fake-youtube/requests`)).json()).total,

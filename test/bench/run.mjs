@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { cached } from './parts/cached.mjs';
 import { cold } from './parts/cold.mjs';
+import { due } from './parts/due.mjs';
 import { follow } from './parts/follow.mjs';
 import { growth } from './parts/growth.mjs';
 import { overload } from './parts/overload.mjs';
@@ -14,7 +15,7 @@ import { print, printConditions } from './report.mjs';
 import { startServer } from '../database/programs/server.mjs';
 import { makeKey } from './environment.mjs';
 
-const PARTS = { cold, cached, overload, survival, growth, follow };
+const PARTS = { cold, cached, overload, survival, growth, follow, due };
 const MINUTES_MAX = 30;
 const RUNS = 5;
 

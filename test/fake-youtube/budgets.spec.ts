@@ -1,11 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { Budgets, type BudgetSettings, isBad } from './budgets.js';
+import type { RequestKind } from './incoming-request.js';
 
 const PLAYER = { kind: 'player', egress: '127.0.0.2' } as const;
 const TEXT = { kind: 'timedtext', egress: '127.0.0.2' } as const;
 const SETTINGS: BudgetSettings = {
   player: { burst: 3, perMinute: 2, blockSeconds: 120 },
   timedtext: { burst: 2, perMinute: 1, blockSeconds: 120 },
+  list: null,
   penaltySeconds: 60,
   blockSecondsMax: 240,
   badShare: 0,
@@ -53,6 +55,18 @@ describe('the budget of an address', () => {
     expect(budgets.refuse(SETTINGS, PLAYER)).toBe('bot-check-renewed');
     budgets.clear();
     expect(refused()).toBe(false);
+  });
+
+  it('is one for names, lists and channels, and none unless it is given', () => {
+    const { budgets } = budgetsAt();
+    const refusal = (kind: RequestKind, list: BudgetSettings['list']) =>
+      budgets.refuse({ ...SETTINGS, list }, { kind, egress: PLAYER.egress });
+    const kinds = ['resolve', 'browse-uploads', 'browse-continuation'] as const;
+    expect(kinds.map((kind) => refusal(kind, null))).toEqual([undefined, undefined, undefined]);
+    const list = { burst: 2, perMinute: 60, blockSeconds: 60 };
+    expect(kinds.map((kind) => refusal(kind, list))).toEqual([undefined, undefined, '429']);
+    expect(refusal('feed', list)).toBeUndefined();
+    expect(refusal('player', list)).toBeUndefined();
   });
 });
 

@@ -16,6 +16,8 @@ export interface BudgetSettings {
   player: Budget;
   /** Caption requests; those above the budget get 429. */
   timedtext: Budget;
+  /** Names, lists and channels, without the feed; those above the budget get 429. Null: anything. */
+  list: Budget | null;
   /** How much each request during a block prolongs it. */
   penaltySeconds: number;
   /** The longest remaining time of a block. */
@@ -24,18 +26,32 @@ export interface BudgetSettings {
   badShare: number;
 }
 
-/** As users report: 300 videos an hour, then up to an hour of refusals; 60 texts in five minutes, then 429. */
+/** As users report: 300 videos an hour, then up to an hour of refusals; 60 texts in five minutes, then 429; no limit of lists. */
 export const REPORTED_BUDGETS: BudgetSettings = {
   player: { burst: 300, perMinute: 5, blockSeconds: 1_800 },
   timedtext: { burst: 60, perMinute: 12, blockSeconds: 300 },
+  list: null,
   penaltySeconds: 5,
   blockSecondsMax: 3_600,
   badShare: 0,
 };
 
-type Use = 'player' | 'timedtext';
-const USES: Partial<Record<RequestKind, Use>> = { player: 'player', reel: 'player', timedtext: 'timedtext' };
-const REFUSALS = { player: 'bot-check-renewed', timedtext: '429' } as const satisfies Record<Use, FaultKind>;
+type Use = 'player' | 'timedtext' | 'list';
+const USES: Partial<Record<RequestKind, Use>> = {
+  player: 'player',
+  reel: 'player',
+  timedtext: 'timedtext',
+  resolve: 'list',
+  'browse-uploads': 'list',
+  'browse-shorts': 'list',
+  'browse-playlist': 'list',
+  'browse-channel': 'list',
+  'browse-continuation': 'list',
+};
+const REFUSALS = { player: 'bot-check-renewed', timedtext: '429', list: '429' } as const satisfies Record<
+  Use,
+  FaultKind
+>;
 
 interface Account {
   tokens: number;
@@ -53,16 +69,17 @@ export class Budgets {
   /** The refusal of a request, if it is above the budgets. */
   refuse(settings: BudgetSettings | null, { kind, egress }: Pick<Incoming, 'kind' | 'egress'>): FaultKind | undefined {
     const use = USES[kind];
-    if (!settings || !use) return undefined;
+    const budget = use && settings?.[use];
+    if (!budget) return undefined;
     if (isBad(egress, settings.badShare)) return REFUSALS[use];
     const nowMs = this.now();
-    const account = this.account(`${use} ${egress}`, settings[use].burst, nowMs);
+    const account = this.account(`${use} ${egress}`, budget.burst, nowMs);
     if (nowMs < account.blockedUntilMs) {
       const longestMs = nowMs + settings.blockSecondsMax * 1_000;
       account.blockedUntilMs = Math.min(longestMs, account.blockedUntilMs + settings.penaltySeconds * 1_000);
       return REFUSALS[use];
     }
-    const { burst, perMinute, blockSeconds } = settings[use];
+    const { burst, perMinute, blockSeconds } = budget;
     const refill = ((nowMs - account.refilledAtMs) / 60_000) * perMinute;
     account.tokens = Math.min(burst, account.tokens + refill);
     account.refilledAtMs = nowMs;

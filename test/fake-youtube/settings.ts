@@ -16,6 +16,7 @@ const budget = z.strictObject({ burst: amount, perMinute: amount, blockSeconds: 
 const budgets: z.ZodType<BudgetSettings> = z.strictObject({
   player: budget.default(REPORTED_BUDGETS.player),
   timedtext: budget.default(REPORTED_BUDGETS.timedtext),
+  list: budget.nullable().default(REPORTED_BUDGETS.list),
   penaltySeconds: amount.default(REPORTED_BUDGETS.penaltySeconds),
   blockSecondsMax: amount.default(REPORTED_BUDGETS.blockSecondsMax),
   badShare: share.default(REPORTED_BUDGETS.badShare),

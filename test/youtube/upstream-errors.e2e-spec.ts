@@ -190,7 +190,7 @@ describe('concurrency limit and pauses', () => {
     const timedtext = { burst: 1_000, perMinute: 1_000, blockSeconds: 30 };
     fakeYoutube.set({
       latencyMs: 20,
-      budgets: { player, timedtext, penaltySeconds: 5, blockSecondsMax: 3_600, badShare: 0 },
+      budgets: { player, timedtext, list: null, penaltySeconds: 5, blockSecondsMax: 3_600, badShare: 0 },
     });
     const call = context();
     const videos = FOG_SIGNAL.uploads().slice(0, 100);

@@ -12,7 +12,8 @@ import { asArray, asNumber, at, isObject, UnreadableError } from '../response-pa
 export function readCaptions(body: string): Segment[] {
   // Also removes a byte order mark.
   const text = body.trim();
-  return sortedByStart(text.startsWith('<') ? readXml(text) : readJson3(text));
+  const segments = text.startsWith('<') ? readXml(text) : readJson3(text);
+  return segments.sort((one, other) => one.start - other.start);
 }
 
 /** The root of a document, after declarations and comments. */
@@ -100,11 +101,6 @@ function segmentOf(text: string, startMs: number, durationMs: number): Segment {
 
 function seconds(milliseconds: number): number {
   return Math.max(0, Math.round(milliseconds)) / 1000;
-}
-
-function sortedByStart(segments: Segment[]): Segment[] {
-  const sorted = segments.every((segment, index) => index === 0 || (segments[index - 1]?.start ?? 0) <= segment.start);
-  return sorted ? segments : segments.sort((one, other) => one.start - other.start);
 }
 
 /** Up to three times are reported (2026), and the XML escapes once more. */

@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import { brotliDecompress, gunzip } from 'node:zlib';
+import { brotliDecompress, gunzip, type ZlibOptions } from 'node:zlib';
 import { type Dispatcher, request as sendRequest } from 'undici';
 import { contactedUrl } from './platform-url.js';
 
@@ -10,8 +10,8 @@ const BODY_BYTES_MAX = 4 * 1024 * 1024;
 const CONSENT_COOKIE = 'SOCS=CAE=';
 
 const DECODERS = new Map([
-  ['gzip', promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)],
-  ['br', promisify<Buffer, { maxOutputLength: number }, Buffer>(brotliDecompress)],
+  ['gzip', promisify<Buffer, ZlibOptions, Buffer>(gunzip)],
+  ['br', promisify<Buffer, ZlibOptions, Buffer>(brotliDecompress)],
 ]);
 
 export interface OutgoingRequest {
@@ -95,7 +95,8 @@ async function decompress(body: Buffer, encoding: string | string[] | undefined,
   const decode = DECODERS.get(name);
   if (!decode) throw new UnreadableBodyError('an accepted content encoding');
   try {
-    return await decode(body, { maxOutputLength: bytesMax });
+    // A text in one step takes half the time of steps of the default 16 KB.
+    return await decode(body, { maxOutputLength: bytesMax, chunkSize: 256 * 1024 });
   } catch (error) {
     throw new UnreadableBodyError(`a whole body of at most ${bytesMax} bytes`, { cause: error });
   }
