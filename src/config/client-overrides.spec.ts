@@ -11,8 +11,8 @@ describe('YOUTUBE_CLIENT_OVERRIDES', () => {
   });
 
   it.each<[unknown, RegExp]>([
-    ['VISIONOS', /^YOUTUBE_CLIENT_OVERRIDES must be a JSON object of the clients VISIONOS, /],
-    [{ TVHTML5: {} }, /^YOUTUBE_CLIENT_OVERRIDES must be a JSON object of the clients VISIONOS, /],
+    ['VISIONOS', /^YOUTUBE_CLIENT_OVERRIDES must be a JSON object of the clients ANDROID, /],
+    [{ TVHTML5: {} }, /^YOUTUBE_CLIENT_OVERRIDES must be a JSON object of the clients ANDROID, /],
     [{ IOS: 'newer' }, /^YOUTUBE_CLIENT_OVERRIDES\.IOS must be a JSON object of the fields clientVersion, /],
     [{ IOS: { version: '1' } }, /^YOUTUBE_CLIENT_OVERRIDES\.IOS must be a JSON object of the fields clientVersion, /],
     [{ IOS: { clientVersion: 1.04 } }, /\.IOS\.clientVersion must be a text of 1 to 300 printable ASCII characters$/],

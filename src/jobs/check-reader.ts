@@ -45,9 +45,9 @@ export class CheckReader {
   }
 
   /** The dates and kinds, and the name of the channel, are read only when something is new. */
-  private async read({ job, continuation, subscription }: ClaimedSlice, call: Call): Promise<CheckedPage> {
+  private async read({ job, continuation, nowMs, subscription }: ClaimedSlice, call: Call): Promise<CheckedPage> {
     if (!subscription) throw new Error('Only subscriptions have checks.');
-    const { walk, dueAtMs, nowMs } = subscription;
+    const { walk, dueAtMs } = subscription;
     const known = job.channel ?? (await this.channels.find(job.request.channel ?? '', call));
     const listed =
       continuation === null

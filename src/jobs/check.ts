@@ -1,8 +1,12 @@
 import type { Channel } from '../domain/transcript.js';
-import { ageSecondsMin } from '../transcripts/cache/lifetimes.js';
-import type { FailedEntry } from '../transcripts/transcript-events.js';
-import { RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
-import { endOfJob, type ClaimedSlice, type ClaimedSubscription, type SliceEnd, type SliceOutcome } from './slice.js';
+import {
+  endOfJob,
+  setbackDelaySeconds,
+  type ClaimedSlice,
+  type ClaimedSubscription,
+  type SliceEnd,
+  type SliceOutcome,
+} from './slice.js';
 import type { WalkStep } from './walk.js';
 
 /** A page of a check, and what is new on it. */
@@ -13,25 +17,8 @@ export interface CheckedPage {
 }
 
 const DAY_SECONDS = 86_400;
-/** For so long what may get a text soon is tried again, after the retries of a job once a day. */
-const AWAITED_SECONDS = 3 * DAY_SECONDS;
-const AWAITED_RETRIES = RETRY_DELAYS_SECONDS.length + 3;
-/** For so many days what is live is tried again, and what is announced, which can be far ahead. */
-const STREAM_DAYS = { video_live: 30, video_not_live_yet: 400 };
 /** After this time a channel that cannot be read pauses its subscription. */
 const UNREAD_SECONDS_MAX = 3 * DAY_SECONDS;
-
-/** When a subscription tries a video again that has failed; undefined when its failure is final. */
-export function followedRetrySeconds({ error, metadata }: FailedEntry, retries: number): number | undefined {
-  const delaySeconds = RETRY_DELAYS_SECONDS[retries] ?? DAY_SECONDS;
-  if (error.code === 'video_live' || error.code === 'video_not_live_yet')
-    return retries < RETRY_DELAYS_SECONDS.length + STREAM_DAYS[error.code] ? delaySeconds : undefined;
-  if (retries >= AWAITED_RETRIES) return undefined;
-  if (error.retryable) return delaySeconds;
-  const awaitsCaptions =
-    error.code === 'transcript_unavailable' && ageSecondsMin(metadata, Date.now()) < AWAITED_SECONDS;
-  return awaitsCaptions ? delaySeconds : undefined;
-}
 
 /** Decides what a slice of videos makes of its subscription, by what it would make of a job: a block does not pause it. */
 function endOfFollowed({ job }: Pick<ClaimedSlice, 'job'>, end: SliceEnd): SliceEnd {

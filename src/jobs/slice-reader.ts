@@ -1,12 +1,13 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { PlanLimitExceededError } from '../domain/errors.js';
-import { VIDEO_FAILURES, type Upload } from '../domain/transcript.js';
+import type { Upload } from '../domain/transcript.js';
 import { VideoPlatform, type UploadsListPage } from '../platform/video-platform.js';
 import { QuotaService } from '../quota/quota.service.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import type { Call } from '../transcripts/call.js';
 import { GzipMember } from '../transcripts/cache/gzip-member.js';
 import { isPublishedSince, statedAgeSecondsMin } from '../transcripts/cache/lifetimes.js';
+import { archiveRetry, followedRetry } from '../transcripts/finality.js';
 import { entryJson } from '../transcripts/formats/json.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { playlistId } from '../transcripts/sources/playlist-source.js';
@@ -18,7 +19,6 @@ import type { Entry } from '../transcripts/transcript-events.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import type { JobDto } from './dto/job.dto.js';
 import { SliceRepository } from './slice.repository.js';
-import { followedRetrySeconds } from './check.js';
 import {
   dispositionOf,
   isBlocked,
@@ -58,7 +58,6 @@ export interface ReadSlice {
 }
 
 interface Decision extends ReadVideo {
-  position: number;
   text: TranscriptText;
   disposition: Disposition;
 }
@@ -80,7 +79,7 @@ export class SliceReader {
    * @throws ChannelNotFoundError | PlaylistNotFoundError when there is no list
    * @throws UpstreamError | CallEnded | ContinuationRejectedError when it could not be read
    */
-  async page({ job, continuation }: ClaimedSlice, call: Call): Promise<ListedPage> {
+  async page({ job, continuation, nowMs }: ClaimedSlice, call: Call): Promise<ListedPage> {
     const page = await this.listedPage(job, continuation ?? undefined, call);
     const part = requestedPart(page, job.request);
     if (job.channel === null || job.summary.total === 0) return { ...page, ...part };
@@ -89,7 +88,7 @@ export class SliceReader {
     const listed = await this.store.firstUploads(job.id);
     const ages = listed.flatMap((upload) => statedAgeSecondsMin(upload, startedAtMs) ?? []);
     const sinceMs = startedAtMs - (ages.length > 0 ? Math.min(...ages) : 0) * 1000;
-    const uploads = part.uploads.filter((upload) => !isPublishedSince(upload, sinceMs, Date.now()));
+    const uploads = part.uploads.filter((upload) => !isPublishedSince(upload, sinceMs, nowMs));
     return { ...page, ...part, uploads };
   }
 
@@ -118,12 +117,9 @@ export class SliceReader {
     try {
       const read = await this.read(plan, videos, { withPositions: slice.subscription === null });
       const stopped = stop.aborted;
-      const conditions = { blocked: isBlocked(read), stopped };
-      const retrySeconds = slice.subscription ? followedRetrySeconds : undefined;
-      const decisions = read.map((video) => ({
-        ...video,
-        disposition: dispositionOf(video, conditions, retrySeconds),
-      }));
+      const retry = slice.subscription ? followedRetry : archiveRetry;
+      const conditions = { blocked: isBlocked(read), stopped, nowMs: slice.nowMs, retry };
+      const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
       const outcome: SliceOutcome = { type: 'read', videos: read, stopped, durationSeconds };
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
@@ -184,9 +180,10 @@ export class SliceReader {
         text: GzipMember.join(entryJson('', entry, '', withPositions ? positions.get(entry.videoId) : undefined)),
       });
     }
-    return videos.flatMap(({ position, retries, upload: { videoId } }) => {
+    return videos.flatMap((video) => {
+      const { videoId } = video.upload;
       const found = entries.get(videoId);
-      return found ? [{ position, retries, givenUp: delivery.givenUp.has(videoId), ...found }] : [];
+      return found ? [{ ...video, givenUp: delivery.givenUp.has(videoId), ...found }] : [];
     });
   }
 }
@@ -215,10 +212,9 @@ export function requestedPart(
   return { uploads: unique, next: end === -1 ? next : null, incomplete: end === -1 && incomplete };
 }
 
-/** What the list stated may have passed when a video is tried again: a stream has ended. */
+/** What the list stated may have passed when a video is tried again: a stream has ended, or members are not the only ones. */
 function requestedUpload({ upload, retries }: PendingVideo): Upload {
-  const passed = retries > 0 && upload.failure !== null && VIDEO_FAILURES[upload.failure].retryable;
-  return passed ? { ...upload, failure: null } : upload;
+  return retries > 0 ? { ...upload, failure: null } : upload;
 }
 
 /**

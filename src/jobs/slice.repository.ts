@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { Environment } from '../config/environment.js';
 import { inTurn } from '../database/query-with-deadline.js';
 import { PLANS, planIncludes, type Plan } from '../domain/plan.js';
-import { unlistedVideo, type Upload } from '../domain/transcript.js';
+import { unlistedVideo, VIDEO_FAILURE_CODES, type Upload } from '../domain/transcript.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { uploadSchema } from '../transcripts/sources/channel-uploads.js';
 import type { CheckedPage } from './check.js';
@@ -84,7 +84,8 @@ export class SliceRepository {
     const { key_id: keyId, plan, kind, continuation, setbacks } = row;
     const changed = logChange('claim', row);
     const subscription = subscriptionOf(row, changed);
-    return { ...changed, claim, kind, keyId, plan, continuation, setbacks, subscription };
+    const nowMs = row.now.getTime();
+    return { ...changed, claim, kind, keyId, plan, continuation, setbacks, nowMs, subscription };
   }
 
   /**
@@ -92,15 +93,19 @@ export class SliceRepository {
    * the service. That is another one each time, because a single video can be refused for good.
    */
   async pendingVideos(jobId: string, { count, random }: { count: number; random: boolean }): Promise<PendingVideo[]> {
-    const rows = await this.database.query<{ position: number; video_id: string; upload: string; retries: number }[]>(
-      `SELECT position, video_id, upload, retries FROM job_videos
+    const rows = await this.database.query<
+      (Pick<PendingVideo, 'position' | 'retries'> & { video_id: string; upload: string; error_code: string | null })[]
+    >(
+      `SELECT position, video_id, upload, retries, error_code FROM job_videos
          WHERE job_id = $1 AND state = 'pending' AND (retry_at IS NULL OR retry_at <= clock_now())
          ORDER BY ${random ? 'random()' : 'position'} LIMIT $2`,
       [jobId, count],
     );
-    return rows.map(({ position, video_id, upload, retries }) => {
+    return rows.map(({ position, video_id, upload, retries, error_code }) => {
+      const lastCode = VIDEO_FAILURE_CODES.find((code) => code === error_code) ?? null;
       // A list of another version that cannot be read costs the metadata that only the list has.
-      return { position, retries, upload: fromJson(Buffer.from(upload), uploadSchema) ?? unlistedVideo(video_id) };
+      const listed = fromJson(Buffer.from(upload), uploadSchema) ?? unlistedVideo(video_id);
+      return { position, retries, lastCode, upload: listed };
     });
   }
 
@@ -253,5 +258,5 @@ function subscriptionOf(row: ClaimedRow, { job }: ChangedJob): ClaimedSubscripti
     ...{ added: row.last_position - (seenPosition ?? 0), delivered: row.total },
   };
   const dueAtMs = Date.now() - dueAgeMs;
-  return { dueAt, dueAtMs, unreadSeconds, walk, nowMs: row.now.getTime() };
+  return { dueAt, dueAtMs, unreadSeconds, walk };
 }

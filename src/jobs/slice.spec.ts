@@ -1,19 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
-import { NO_DETAILS, unlistedVideo, type VideoFailureCode } from '../domain/transcript.js';
-import type { PublishDates } from '../transcripts/cache/lifetimes.js';
+import { NO_DETAILS, unlistedVideo, type Upload, type VideoFailureCode } from '../domain/transcript.js';
+import { archiveRetry, followedRetry } from '../transcripts/finality.js';
 import { entryOf, failedEntry, type Entry } from '../transcripts/transcript-events.js';
 import { NEW_JOB_EXAMPLE } from './dto/job.dto.js';
 import { dispositionOf, endOfJob, isBlocked, type ReadVideo, type SliceEnd, type SliceOutcome } from './slice.js';
 
 const TEXT = { deflated: Buffer.alloc(0), jsonBytes: 2, crc32: 0 };
 
-function failed(code: VideoFailureCode, retryAfterSeconds?: number, dates: Partial<PublishDates> = {}): Entry {
-  const upload = { ...unlistedVideo('abcdefghijk'), ...dates };
+const LISTED = unlistedVideo('abcdefghijk');
+
+function failed(code: VideoFailureCode, retryAfterSeconds?: number, upload: Upload = LISTED): Entry {
   return failedEntry(upload, { code, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) });
 }
 
-function video(entry: Entry, retries = 0, givenUp = false): ReadVideo {
-  return { entry, retries, givenUp };
+function video(entry: Entry, retries = 0, givenUp = false, upload: Upload = LISTED): ReadVideo {
+  const lastCode = retries > 0 && !entry.ok ? entry.error.code : null;
+  return { position: 1, upload, entry, retries, lastCode, givenUp };
 }
 
 const READ = { ok: true, details: NO_DETAILS, transcript: TEXT } as const;
@@ -24,8 +26,11 @@ const KNOWN_BLOCK = video(failed('upstream_blocked', 20), 3);
 const REFUSED = video(failed('upstream_blocked'), 1);
 const FAILED = video(failed('upstream_failure'));
 
+const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
+
 function disposition(entry: Entry, { retries = 0, givenUp = false, blocked = false, stopped = false } = {}) {
-  return dispositionOf(video(entry, retries, givenUp), { blocked, stopped });
+  const conditions = { blocked, stopped, nowMs: NOW_MS, retry: archiveRetry };
+  return dispositionOf(video(entry, retries, givenUp), conditions);
 }
 
 function end(videos: readonly ReadVideo[], { setbacks = 0, stopped = false, durationSeconds = 3 } = {}): SliceEnd {
@@ -39,24 +44,41 @@ describe('a video after a slice', () => {
       expect(disposition(failed(code))).toBe('decided');
   });
 
-  it('that failed is tried again after 10 minutes, 1 h and 6 h, also when it was refused by itself', () => {
-    const uncaptioned = failed('transcript_unavailable', undefined, { publishedAt: new Date().toISOString() });
-    for (const entry of [FAILED.entry, REFUSED.entry, uncaptioned])
+  it('that failed is tried again as a job does it, also when it was refused by itself', () => {
+    for (const entry of [FAILED.entry, REFUSED.entry])
       expect([0, 1, 2, 3].map((retries) => disposition(entry, { retries }))).toEqual([
-        { retryAfterSeconds: 600 },
-        { retryAfterSeconds: 3_600 },
-        { retryAfterSeconds: 21_600 },
+        { retryAfterSeconds: 600, retries: 1 },
+        { retryAfterSeconds: 3_600, retries: 2 },
+        { retryAfterSeconds: 21_600, retries: 3 },
         'decided',
       ]);
   });
 
-  it('without captions is tried again only while it is younger than a day, by its date or its age in the list', () => {
-    const hoursAgo = (hours: number) => ({ publishedAt: new Date(Date.now() - hours * 3_600_000).toISOString() });
-    const uncaptioned = (dates: Partial<PublishDates>) =>
-      disposition(failed('transcript_unavailable', undefined, dates));
-    for (const young of [hoursAgo(23), { publishedText: '23 hours ago' }])
-      expect(uncaptioned(young)).toEqual({ retryAfterSeconds: 600 });
-    for (const old of [hoursAgo(25), { publishedText: '1 day ago' }, {}]) expect(uncaptioned(old)).toBe('decided');
+  it.each<[listed: Partial<Upload>, isDecided: boolean]>([
+    [{ publishedAt: '2026-02-26T12:00:01Z' }, false],
+    [{ publishedAt: '2026-02-26T12:00:00Z' }, true],
+    [{ publishedText: '2 days ago' }, false],
+    [{ publishedText: '3 days ago' }, true],
+    [{ publishedAt: '2026-02-01T12:00:00Z' }, true],
+    // The date is that of the announcement.
+    [{ publishedAt: '2026-02-01T12:00:00Z', kind: 'upcoming' }, false],
+    [{ publishedAt: '2026-02-01T12:00:00Z', kind: 'live' }, false],
+  ])('that was listed with %j and has no captions is decided: %s', (listed, isDecided) => {
+    const upload = { ...LISTED, ...listed };
+    // The player of a past stream does not say that it was one.
+    const entry = entryOf(
+      upload,
+      {
+        ok: false,
+        details: { ...NO_DETAILS, kind: 'video' },
+        failure: { code: 'transcript_unavailable' },
+      },
+      false,
+    );
+    for (const retry of [archiveRetry, followedRetry]) {
+      const conditions = { blocked: false, stopped: false, nowMs: NOW_MS, retry };
+      expect(dispositionOf(video(entry, 0, false, upload), conditions) === 'decided').toBe(isDecided);
+    }
   });
 
   it.each<[why: string, failure: Entry, options: Parameters<typeof disposition>[1]]>([

@@ -1,13 +1,12 @@
 import type { QuotaCounts } from '../domain/errors.js';
 import type { Plan } from '../domain/plan.js';
-import type { Channel, Playlist, Upload } from '../domain/transcript.js';
+import type { Channel, Playlist, Upload, VideoFailureCode } from '../domain/transcript.js';
 import type { UploadsListPage } from '../platform/video-platform.js';
 import type { OpenReservation } from '../quota/settlement-retries.js';
-import { statedAgeSecondsMin } from '../transcripts/cache/lifetimes.js';
-import { type Entry, type FailedEntry, statesBlock } from '../transcripts/transcript-events.js';
+import { RETRY_DELAYS_SECONDS, uploadAgeSeconds, type FailedTry, type Retry } from '../transcripts/finality.js';
+import { type Entry, statesBlock } from '../transcripts/transcript-events.js';
 import type { ChangedJob } from './job-row.js';
 import type { JobReason } from './job.js';
-import { RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
 import type { Walk } from './walk.js';
 
 /** What the slices of a subscription go by, beside what those of a job do. */
@@ -18,8 +17,6 @@ export interface ClaimedSubscription {
   /** How long its checks have failed; 0 after one that read its page. */
   unreadSeconds: number;
   walk: Walk;
-  /** The time of the database. */
-  nowMs: number;
 }
 
 export interface ClaimedSlice extends ChangedJob {
@@ -33,6 +30,8 @@ export interface ClaimedSlice extends ChangedJob {
   continuation: string | null;
   /** Consecutive slices that the platform did not serve. */
   setbacks: number;
+  /** The time of the database. */
+  nowMs: number;
   /** Null for an archive job. */
   subscription: ClaimedSubscription | null;
 }
@@ -49,12 +48,15 @@ export interface ListedPage extends Omit<UploadsListPage, 'pages'> {
 export interface PendingVideo {
   position: number;
   upload: Upload;
+  /** How often it was tried again. */
   retries: number;
+  /** Its last failure; null for none. */
+  lastCode: VideoFailureCode | null;
 }
 
 /** What becomes of a pending video. The stored forms of the decided ones follow each other in the order of their positions. */
 export type VideoChange = { position: number } & (
-  | { state: 'pending'; code: string | null; retryAfterSeconds: number }
+  | ({ state: 'pending'; code: string | null } & Retry)
   | ((
       | { state: 'succeeded'; cached: boolean; length: number; bytes: number; crc: number }
       | { state: 'failed'; length: number; bytes: number; crc: number }
@@ -94,7 +96,7 @@ export type SliceOutcome =
   /** Not even one video fits into the quota, or into what the key may use of it. */
   | { type: 'without_quota'; quota: Pick<QuotaCounts, 'limit' | 'used'> }
   /** @param durationSeconds the pace states at the start of the slice when it can serve what it holds back */
-  | { type: 'read'; videos: readonly ReadVideo[]; stopped: boolean; durationSeconds: number };
+  | { type: 'read'; videos: readonly Pick<ReadVideo, 'entry'>[]; stopped: boolean; durationSeconds: number };
 
 /** What a slice makes of its job, unless the job is complete or was canceled. */
 export interface SliceEnd {
@@ -108,6 +110,14 @@ export interface SliceEnd {
   restartList: boolean;
 }
 
+const SETBACK_DELAY_SECONDS = 30;
+const SETBACK_DELAY_SECONDS_MAX = 900;
+
+/** When a slice is tried again that the platform did not serve: the pause doubles with each consecutive setback. */
+export function setbackDelaySeconds(setbacks: number): number {
+  return Math.min(SETBACK_DELAY_SECONDS_MAX, SETBACK_DELAY_SECONDS * 2 ** Math.min(setbacks, 10));
+}
+
 /** When a list that ended incomplete is read again, by how often that added nothing. */
 export function listRetrySeconds(setbacks: number): number {
   return RETRY_DELAYS_SECONDS[setbacks] ?? RETRY_DELAYS_SECONDS[2];
@@ -115,22 +125,20 @@ export function listRetrySeconds(setbacks: number): number {
 
 /** Of a video or list whose failure does not say when a retry can succeed. */
 export const BUSY_SECONDS = 30;
-const DAY_SECONDS = 86_400;
 /** Other calls hold the rest of the quota, for as long as they run. */
 const RESERVED_SECONDS = 5;
 
-export interface ReadVideo {
+export interface ReadVideo extends PendingVideo {
   entry: Entry;
-  retries: number;
   /** Whether the service gave it up itself, before the platform was asked. */
   givenUp: boolean;
 }
 
 /** What becomes of a video: it is decided, tried again later, or stays pending without a try: the number of tries is limited. */
-export type Disposition = 'decided' | 'untried' | { retryAfterSeconds: number };
+export type Disposition = 'decided' | 'untried' | Retry;
 
 /** Whether the platform served or judged a video, which it does not while it blocks the service. */
-function isServed({ entry }: ReadVideo): boolean {
+function isServed({ entry }: Pick<ReadVideo, 'entry'>): boolean {
   return entry.ok ? !entry.cached : !entry.error.code.startsWith('upstream_');
 }
 
@@ -138,35 +146,28 @@ function isServed({ entry }: ReadVideo): boolean {
  * Whether the platform blocks the service: it served no video, and the service found out that it is refused. Any number of
  * videos can be refused by themselves, e.g. without a PO token for their captions.
  */
-export function isBlocked(videos: readonly ReadVideo[]): boolean {
+export function isBlocked(videos: readonly Pick<ReadVideo, 'entry'>[]): boolean {
   return !videos.some(isServed) && videos.some(({ entry }) => !entry.ok && statesBlock(entry.error));
 }
 
 /**
  * A block of the whole service is no reason for a video to fail. A video that is refused otherwise is tried again as after
  * any other failure, so that its job ends.
+ *
+ * @param conditions.retry the rules of a job or of a subscription
  */
 export function dispositionOf(
-  { entry, retries, givenUp }: ReadVideo,
-  { blocked, stopped }: { blocked: boolean; stopped: boolean },
-  retrySeconds: (entry: FailedEntry, retries: number) => number | undefined = archiveRetrySeconds,
+  { entry, upload, retries, lastCode, givenUp }: ReadVideo,
+  conditions: { blocked: boolean; stopped: boolean; nowMs: number; retry: (tried: FailedTry) => Retry | undefined },
 ): Disposition {
   if (entry.ok) return 'decided';
   const { code } = entry.error;
+  const { blocked, stopped, nowMs, retry } = conditions;
   if (statesBlock(entry.error) || (blocked && code === 'upstream_blocked') || code === 'upstream_busy')
     return 'untried';
   if (givenUp || (stopped && code === 'upstream_timeout')) return 'untried';
-  const retryAfterSeconds = retrySeconds(entry, retries);
-  return retryAfterSeconds === undefined ? 'decided' : { retryAfterSeconds };
-}
-
-/** When a job tries a video again that has failed; undefined when its failure is final. */
-function archiveRetrySeconds({ error, metadata }: FailedEntry, retries: number): number | undefined {
-  const delaySeconds = RETRY_DELAYS_SECONDS[retries];
-  if (delaySeconds === undefined || error.retryable) return delaySeconds;
-  // YouTube often generates captions hours after the upload.
-  const isNew = (statedAgeSecondsMin(metadata, Date.now()) ?? Infinity) < DAY_SECONDS;
-  return error.code === 'transcript_unavailable' && isNew ? delaySeconds : undefined;
+  const ageSeconds = uploadAgeSeconds({ ...entry.metadata, kind: upload.kind }, nowMs);
+  return retry({ code, retries, lastCode, ageSeconds }) ?? 'decided';
 }
 
 const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks: 0, restartList: false };

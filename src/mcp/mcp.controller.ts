@@ -25,6 +25,8 @@ const JSON_OBJECT = { 'application/json': { schema: { type: 'object' as const } 
 @ApiTags('mcp')
 @Controller('mcp')
 @RequiresApiKey({ limitsRate: false })
+// Of an address that keeps failing to authenticate. The limit of a key is a result, with the same headers.
+@ApiErrors('rate_limited')
 @Reads()
 @BodyBytesMax(MESSAGE_BYTES_MAX)
 @AnyQuery()

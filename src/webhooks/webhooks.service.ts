@@ -40,8 +40,8 @@ const CREATE = `
   audited AS MATERIALIZED (
     SELECT audit_record($8, 'webhook.created', $2, $1, NULL, ${AUDITED}) FROM created WHERE secret = $5
   )
-  SELECT ${COLUMNS}, secret, created_at <= clock_now() - make_interval(hours => $7) AS "isOld", (SELECT count(*) FROM audited)
-    FROM created`;
+  SELECT ${COLUMNS}, secret, created_at <= clock_now() - make_interval(hours => $7) AS "isOld"
+    FROM created LEFT JOIN audited ON true`;
 
 const LIST = `SELECT ${COLUMNS} FROM webhooks WHERE organization_id = $1 ORDER BY created_at, id`;
 

@@ -92,7 +92,7 @@ describe('a token by client credentials', () => {
     const listed = await client('reports');
     expect(listed).toMatchObject({ kind: 'oidc', prefix: null, revokedAt: null });
     const usage = await admin('GET', `/organizations/${organizationId}/usage?by=key`);
-    expect(usage.body.report.rows).toEqual([{ group: listed.id, calls: 1, charged: 2, forfeited: 0 }]);
+    expect(usage.body.report.rows).toEqual([{ group: listed.id, name: 'reports', calls: 1, charged: 2, forfeited: 0 }]);
     await until(async () => (await client('reports')).lastUsedAt !== null);
   });
 
@@ -245,7 +245,7 @@ describe('a client that was not used for 90 days', () => {
     expect(await rows()).toEqual(['blocked', 'fresh', 'new', 'paying', 'returning']);
     expect((await callOf('blocked')).body.error.code).toBe('client_blocked');
     const { report } = (await admin('GET', `/organizations/${organization}/usage?by=key`)).body;
-    expect(report.rows).toEqual([{ group: idOf('paying'), calls: 1, charged: 2, forfeited: 0 }]);
+    expect(report.rows).toEqual([{ group: idOf('paying'), name: 'paying', calls: 1, charged: 2, forfeited: 0 }]);
     const { entries } = (await admin('GET', `/audit?organization=${organization}&limit=1`)).body;
     expect(entries).toEqual([expect.objectContaining({ action: 'key.revoked', target: idOf('blocked') })]);
   });

@@ -74,6 +74,7 @@ describeWithRedis(`a Redis that responds but refuses writes${suffix}`, () => {
       expect(summaries).toMatchObject([FETCHED, CACHED, CACHED]);
       expect((await service.get('/usage', key)).body).toMatchObject({ used: VIDEOS, reserved: 0 });
 
+      await untilCacheIs(service, 'down');
       expect(await cacheOf(service)).toEqual([200, 'degraded', 'down']);
       const metrics = await scrape(service);
       expect(sumOf(metrics, 'ct_dependency_up', { dependency: 'cache' })).toBe(0);

@@ -29,7 +29,14 @@ import { startService, type TestOrganization, type TestService } from '../harnes
 
 /** About the program and its account, which are nothing that its callers may see. */
 const HIDDEN = [
-  ...['unauthorized', 'invalid_api_key', 'invalid_token', 'plan_limit_exceeded', 'feature_not_in_plan'],
+  ...[
+    'unauthorized',
+    'invalid_api_key',
+    'invalid_token',
+    'plan_limit_exceeded',
+    'feature_not_in_plan',
+    'scope_missing',
+  ],
   ...[
     'organization_not_linked',
     'client_blocked',

@@ -26,6 +26,7 @@ const NOT_RUN: [page: string, begin: string][] = [
   ['docs/deployment.md', 'docker compose exec'],
   ['docs/deployment.md', 'docker compose build'],
   ['docs/deployment.md', 'sql() { docker compose'],
+  ['docs/deployment.md', 'docker compose stop'],
   ['docs/deployment.md', 'kubectl create'],
   ['docs/mcp.md', 'claude mcp add'],
   ['docs/operations.md', 'pg_dump'],

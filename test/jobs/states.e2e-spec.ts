@@ -75,7 +75,7 @@ const OF_VIDEOS: readonly SliceOutcome[] = [
 ];
 const READ: SliceOutcome = {
   type: 'read',
-  videos: [{ entry: failedEntry(unlistedVideo('northwind00'), { code: 'video_private' }), retries: 0, givenUp: false }],
+  videos: [{ entry: failedEntry(unlistedVideo('northwind00'), { code: 'video_private' }) }],
   stopped: false,
   durationSeconds: 1,
 };
@@ -166,6 +166,7 @@ function sliceOf(id: string, { state, reason }: Situation, onQuota: OnQuota = 'p
     kind: 'videos',
     continuation: null,
     setbacks: 0,
+    nowMs: Date.now(),
     subscription: null,
   } as const;
   return { job, organizationId, keyId, ...facts };

@@ -6,6 +6,7 @@ import type { TestOrganization, TestService } from '../harness/service.js';
 interface SubscriptionOptions {
   start?: number | string;
   kinds?: string[];
+  languages?: string[];
   checkMinutes?: number;
   organization?: TestOrganization;
   resultsSeconds?: number;
@@ -14,6 +15,7 @@ interface SubscriptionOptions {
 export interface FeedEntry {
   videoId: string;
   ok: boolean;
+  metadata: { title: string };
   error?: { code: string };
 }
 
@@ -30,13 +32,20 @@ export class SubscriptionRun {
   static async create(
     { service }: SliceSteps,
     channel: string,
-    { start = 'now', kinds = [], checkMinutes = 60, resultsSeconds = 604_800, ...others }: SubscriptionOptions = {},
+    {
+      start = 'now',
+      kinds = [],
+      languages = [],
+      checkMinutes = 60,
+      resultsSeconds = 604_800,
+      ...others
+    }: SubscriptionOptions = {},
   ): Promise<SubscriptionRun> {
     const organization = others.organization ?? (await service.organization());
     const id = `sub_${randomUUID().replaceAll('-', '').slice(0, 22)}`;
     const request = {
       channel,
-      languages: [],
+      languages,
       match: 'all',
       kinds,
       include: [],

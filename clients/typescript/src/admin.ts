@@ -19,6 +19,13 @@ export interface AuditOptions extends CallOptions {
   organization?: string;
 }
 
+export interface UsageRangeOptions extends CallOptions {
+  /** The first day, `2026-10-01`. */
+  from?: string;
+  /** The day after the last one. */
+  to?: string;
+}
+
 export interface PruneOptions extends CallOptions {
   /** The `next` of the step before. */
   after?: string;
@@ -134,6 +141,11 @@ export class AdminClient {
     options?: CallOptions,
   ): Promise<ResultOf<'getOrganizationUsage'>> {
     return this.http.call('getOrganizationUsage', { path: { id: organizationId }, ...(query && { query }) }, options);
+  }
+
+  /** Returns the usage of all organizations in a range of days, by default this month. */
+  usageOfAll({ from, to, ...options }: UsageRangeOptions = {}): Promise<ResultOf<'getAllUsage'>> {
+    return this.http.call('getAllUsage', { query: defined({ from, to }) }, options);
   }
 
   /** Deletes what is older than the service keeps, in steps: repeat it with `after` set to `next` until that is null. */

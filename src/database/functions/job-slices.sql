@@ -142,11 +142,11 @@ BEGIN
         -- The results so far are counted. The row of the job is locked, so the order of the sequences is that of the commits.
         job.succeeded + job.failed + row_number() OVER (PARTITION BY state = 'pending' ORDER BY position) AS sequence
       FROM json_to_recordset(v_slice.videos) AS video (
-        position integer, state text, code text, "retryAfterSeconds" double precision, cached boolean, length integer,
-        bytes integer, crc bigint, event json)
+        position integer, state text, code text, retries integer, "retryAfterSeconds" double precision, cached boolean,
+        length integer, bytes integer, crc bigint, event json)
   ), changed AS (
     UPDATE job_videos video SET state = given.state, cached = given.cached, entry_bytes = given.bytes,
-        entry_crc = given.crc, retries = video.retries + (given."retryAfterSeconds" IS NOT NULL)::integer,
+        entry_crc = given.crc, retries = coalesce(given.retries, video.retries + (given."retryAfterSeconds" IS NOT NULL)::integer),
         retry_at = CASE WHEN given.state = 'pending'
                         THEN coalesce(video.decided_at, v_now + make_interval(secs => given."retryAfterSeconds")) END,
         error_code = given.code,

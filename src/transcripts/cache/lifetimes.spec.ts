@@ -1,12 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { ageSecondsMin, isPublishedSince, noTextLifetimeSeconds, textLifetimeSeconds } from './lifetimes.js';
+import { isPublishedSince, statedAgeSecondsMin, textLifetimeSeconds } from './lifetimes.js';
 
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
 const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
 
-const byText = (publishedText: string | null): number => ageSecondsMin({ publishedAt: null, publishedText }, NOW_MS);
+/** 0 for none. */
+const byText = (publishedText: string | null): number =>
+  statedAgeSecondsMin({ publishedAt: null, publishedText }, NOW_MS) ?? 0;
 
 describe('a video', () => {
   it.each<[publishedAt: string | null, publishedText: string | null, sinceSeconds: number, expected: boolean]>([
@@ -66,12 +68,12 @@ describe('the age of a video, at least', () => {
 
   it('is by the exact date, unless the text states less', () => {
     const age = (publishedAt: string, publishedText: string | null = null) =>
-      ageSecondsMin({ publishedAt, publishedText }, NOW_MS);
+      statedAgeSecondsMin({ publishedAt, publishedText }, NOW_MS);
     expect(age('2026-03-01T11:59:00Z')).toBe(60);
     expect(age('2026-02-27T12:00:00Z')).toBe(2 * DAY);
     expect([age('2026-03-02T12:00:00Z'), age('not a date'), age('not a date', '2 years ago')]).toEqual([
       0,
-      0,
+      undefined,
       730 * DAY,
     ]);
     expect(age('2026-03-01T11:59:00Z', '2 years ago')).toBe(60);
@@ -115,30 +117,22 @@ describe('the age of a video, at least', () => {
   });
 });
 
-describe('the lifetime', () => {
-  it.each<[age: string, seconds: number, text: number, noText: number]>([
-    ['unknown', 0, DAY, HOUR],
-    ['just below a day', DAY - 1, DAY, HOUR],
-    ['a day', DAY, DAY, 24 * HOUR],
-    ['just below three days', 3 * DAY - 1, DAY, 24 * HOUR],
-    ['three days', 3 * DAY, 7 * DAY, 24 * HOUR],
-    ['just below a week', 7 * DAY - 1, 7 * DAY, 24 * HOUR],
-    ['a week', 7 * DAY, 7 * DAY, 168 * HOUR],
-    ['years', 900 * DAY, 7 * DAY, 168 * HOUR],
-  ])(
-    'of a text and of its lack by the default configuration, for a video whose age is %s',
-    (_age, age, text, noText) => {
-      expect([textLifetimeSeconds(7 * DAY, age), noTextLifetimeSeconds(HOUR, age)]).toEqual([text, noText]);
-    },
-  );
+describe('the lifetime of a text', () => {
+  it.each<[age: string, seconds: number, lifetime: number]>([
+    ['unknown', 0, DAY],
+    ['just below three days', 3 * DAY - 1, DAY],
+    ['three days', 3 * DAY, 7 * DAY],
+    ['years', 900 * DAY, 7 * DAY],
+  ])('by the default configuration, for a video whose age is %s', (_age, age, lifetime) => {
+    expect(textLifetimeSeconds(7 * DAY, age)).toBe(lifetime);
+  });
 
-  it('never shrinks with the age, and that of a text is never longer than configured', () => {
+  it('never shrinks with the age, and is never longer than configured', () => {
     const ages = fc.tuple(fc.nat(20 * DAY), fc.nat(20 * DAY));
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 30 * DAY }), ages, (ttlSeconds, [one, other]) => {
         const [younger, older] = [Math.min(one, other), Math.max(one, other)];
-        for (const lifetime of [textLifetimeSeconds, noTextLifetimeSeconds])
-          expect(lifetime(ttlSeconds, younger)).toBeLessThanOrEqual(lifetime(ttlSeconds, older));
+        expect(textLifetimeSeconds(ttlSeconds, younger)).toBeLessThanOrEqual(textLifetimeSeconds(ttlSeconds, older));
         expect(textLifetimeSeconds(ttlSeconds, older)).toBeLessThanOrEqual(ttlSeconds);
       }),
     );

@@ -45,18 +45,7 @@ export function isPublishedSince(dates: PublishDates, sinceMs: number, nowMs: nu
   return !event && max * 1000 <= nowMs - sinceMs;
 }
 
-/** The age, at least; 0 when neither states it. */
-export function ageSecondsMin(dates: PublishDates, nowMs: number): number {
-  return statedAgeSecondsMin(dates, nowMs) ?? 0;
-}
-
 /** How long a text is cached: the captions of a new video may still be replaced. */
 export function textLifetimeSeconds(ttlSeconds: number, ageSeconds: number): number {
   return ageSeconds < 3 * DAY_SECONDS ? Math.min(ttlSeconds, DAY_SECONDS) : ttlSeconds;
-}
-
-/** How long it is cached that a video has no text: captions are often generated hours after the upload, seldom later. */
-export function noTextLifetimeSeconds(ttlSeconds: number, ageSeconds: number): number {
-  if (ageSeconds < DAY_SECONDS) return ttlSeconds;
-  return ttlSeconds * (ageSeconds < 7 * DAY_SECONDS ? 24 : 168);
 }

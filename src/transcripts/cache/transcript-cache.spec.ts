@@ -15,6 +15,7 @@ import {
   VIDEO_KINDS,
   type VideoDetails,
   type VideoFailureCode,
+  type VideoKind,
   type VideoOutcome,
 } from '../../domain/transcript.js';
 import { KeyedCodec } from './keyed-codec.js';
@@ -150,11 +151,13 @@ describe('a cached outcome', () => {
     listed?: number;
     text?: string;
     own?: number;
+    /** What the list states it to be. */
+    kind?: VideoKind;
     code?: VideoFailureCode;
     confirmed?: boolean;
   }
   const code = 'transcript_unavailable';
-  it.each<[kind: string, ttlSeconds: number, facts: Facts]>([
+  it.each<[what: string, ttlSeconds: number, facts: Facts]>([
     ['a transcript of unknown age', DAY, {}],
     ['a transcript of a video that is younger than three days', DAY, { listed: 3 * DAY - 600 }],
     ['a transcript of an older video', 200_000, { listed: 3 * DAY }],
@@ -167,11 +170,12 @@ describe('a cached outcome', () => {
     ['a failure of an older video by its list', 400 * 168, { code, listed: 7 * DAY }],
     ['a failure of an older video by the text of its list', 400 * 168, { code, text: '3 weeks ago' }],
     ['a failure of an older video by itself', 400 * 168, { code, own: 7 * DAY }],
+    ['a failure of a stream that was announced long ago', 400, { code, listed: 30 * DAY, kind: 'live' }],
     ['any final failure', 400 * 168, { code: 'video_age_restricted', text: '3 weeks ago' }],
     ['an unconfirmed failure, at most five minutes', 300, { code, text: '3 weeks ago', confirmed: false }],
   ])(
     'has the time to live of %s',
-    async (_kind, ttlSeconds, { listed, text: publishedText = null, own, ...failed }) => {
+    async (_what, ttlSeconds, { listed, text: publishedText = null, own, kind = null, ...failed }) => {
       const beforeMs = Date.now();
       const publishedAt = (seconds?: number) =>
         seconds === undefined ? null : new Date(beforeMs - seconds * 1_000).toISOString();
@@ -180,7 +184,7 @@ describe('a cached outcome', () => {
       const outcome: CachedOutcome = failureCode
         ? { ok: false, details, failure: { code: failureCode }, confirmed }
         : { ...success, details };
-      const video = { ...unlistedVideo('video'), publishedAt: publishedAt(listed), publishedText };
+      const video = { ...unlistedVideo('video'), publishedAt: publishedAt(listed), publishedText, kind };
       await transcripts.store(video, LANGUAGES, outcome);
       const afterMs = Date.now();
       const endsAtMs = (await cache.ttl(transcripts.key('video', LANGUAGES))) ?? 0;

@@ -4,22 +4,22 @@ import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import {
   VIDEO_FAILURE_CODES,
-  VIDEO_FAILURES,
   VIDEO_KINDS,
   type Upload,
   type VideoDetails,
   type VideoOutcome,
 } from '../../domain/transcript.js';
+import { failureLifetimeSeconds, uploadAgeSeconds } from '../finality.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { CACHE_FORMAT, KeyedCodec, type CacheEntry } from './keyed-codec.js';
-import { ageSecondsMin, noTextLifetimeSeconds, textLifetimeSeconds, type PublishDates } from './lifetimes.js';
+import { textLifetimeSeconds, type PublishDates } from './lifetimes.js';
 import { deflate, jsonOf, type TranscriptText } from './transcript-text.js';
 
 /** The outcome of a video, with its transcript as it is sent. */
 export type CachedOutcome = VideoOutcome<TranscriptText>;
 
 /** A video as a list states it; its age decides how long its outcome is cached. */
-export type ListedVideo = Pick<Upload, 'videoId'> & PublishDates;
+export type ListedVideo = Pick<Upload, 'videoId' | 'kind'> & PublishDates;
 
 /** Of a failure that only one source reports: the platform may soon report otherwise. */
 const UNCONFIRMED_TTL_SECONDS_MAX = 300;
@@ -100,7 +100,7 @@ export class TranscriptCache {
     const key = this.key(video.videoId, languages);
     const { details } = outcome;
     const publishedAt = details.publishedAt ?? video.publishedAt;
-    const ageSeconds = ageSecondsMin({ ...video, publishedAt }, Date.now());
+    const ageSeconds = uploadAgeSeconds({ ...video, publishedAt }, Date.now()) ?? 0;
     if (outcome.ok) {
       const { deflated, jsonBytes, crc32 } = outcome.transcript;
       const entry = this.codec.write(key, { details, jsonBytes, crc32 }, deflated);
@@ -108,8 +108,8 @@ export class TranscriptCache {
       return;
     }
     const { code, message = null } = outcome.failure;
-    if (VIDEO_FAILURES[code].retryable) return;
-    const byAge = noTextLifetimeSeconds(UNAVAILABLE_TTL_SECONDS, ageSeconds);
+    const byAge = failureLifetimeSeconds(code, UNAVAILABLE_TTL_SECONDS, ageSeconds);
+    if (byAge === 0) return;
     const ttlSeconds = outcome.confirmed === false ? Math.min(UNCONFIRMED_TTL_SECONDS_MAX, byAge) : byAge;
     await this.cache.set(
       key,

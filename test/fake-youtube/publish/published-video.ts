@@ -1,15 +1,17 @@
-import { type Video, videoId } from '../catalogue/model.js';
+import { CLIENTS, type Video, videoId } from '../catalogue/model.js';
 import { seedOf } from '../catalogue/random.js';
 import { talk } from '../catalogue/speech.js';
-import { generated } from '../catalogue/track.js';
+import { generated, manual } from '../catalogue/track.js';
 
 /**
- * What a published video is, and can become later: `video` has captions and `uncaptioned` none yet; a `premiere` is announced;
+ * What a published video is, and can become later: `video` has captions, `translated` French ones too and `uncaptioned` none
+ * yet; a `premiere` is announced; an `unavailable` one is listed, and no client plays it;
  * `just-ended` is a live stream whose captions are not there yet and `past-live` has them;
  * `processing` is an upload that is listed before it can be played.
  */
 export const VIDEO_STATES = [
   'video',
+  'translated',
   'uncaptioned',
   'short',
   'premiere',
@@ -19,6 +21,7 @@ export const VIDEO_STATES = [
   'processing',
   'members-only',
   'private',
+  'unavailable',
 ] as const;
 export type PublishedState = (typeof VIDEO_STATES)[number];
 
@@ -53,6 +56,8 @@ export function inState(video: Video, state: PublishedState): Video {
   switch (state) {
     case 'video':
       return plain;
+    case 'translated':
+      return { ...plain, tracks: [...tracks, manual('fr', talk(seedOf(id), CUES))] };
     case 'uncaptioned':
       return { ...plain, tracks: [] };
     case 'short':
@@ -71,5 +76,7 @@ export function inState(video: Video, state: PublishedState): Video {
       return { ...plain, state: 'members-only' };
     case 'private':
       return { ...plain, state: 'private', tracks: [] };
+    case 'unavailable':
+      return { ...plain, errorOn: CLIENTS };
   }
 }

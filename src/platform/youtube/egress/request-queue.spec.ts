@@ -189,7 +189,7 @@ describe('the order', () => {
     expect(sent).toHaveLength(4);
   });
 
-  it('begins the lists of four calls at a time, and starts videos beside them', async () => {
+  it('begins lists in half of the slots, and starts videos in the others', async () => {
     const { line, open, ask, sent, end, endAll } = newQueue(8);
     const lists = open(8, line);
     for (let call = 0; call < 8; call += 1) void ask(`id ${call}`, caller(`${call}`), lists);

@@ -4,8 +4,8 @@ import type { NotSent } from './upstream-response.js';
 
 /** The part of the slots that background work can have at most, so that a call finds one free. */
 const BACKGROUND_SHARE = 0.75;
-/** So many calls begin to read a list at a time: the lists of more would take the slots of videos that could be served. */
-const LISTS_BEGUN_MAX = 4;
+/** The part of the slots in which calls begin to read lists, which leaves the others to videos that could be served. */
+const LISTS_SHARE = 0.5;
 /** How often waiting requests are judged again: too late, or waited for by a call in the meantime. */
 const REVIEW_MS = 1_000;
 
@@ -112,7 +112,7 @@ export class RequestQueue {
   /** Takes the next of a rank that may start. Refuses what would not end before its deadline. */
   private take(line: Line, rank: Rank): Waiting | undefined {
     const queue = line.queues[rank];
-    if (rank === 'call' && line.videos && line.starts >= LISTS_BEGUN_MAX) return undefined;
+    if (rank === 'call' && line.videos && line.starts >= Math.ceil(LISTS_SHARE * line.slots.max)) return undefined;
     while (queue.size > 0 && (isStarted(rank) || line.startWaitMs(isOfJob(rank)) <= 0)) {
       const waiting = queue.take();
       const lateness = waiting && this.lateness(line, waiting.request, 0, waiting.hasWaited);
