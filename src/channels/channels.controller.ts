@@ -6,9 +6,14 @@ import { ApiErrors } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { AllowsHead, RawUrlId } from '../http/route.decorators.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
-import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
+import { setListAgeHeader, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
-import { ApiTranscripts, SOURCE_ERRORS, TRANSCRIPTS_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
+import {
+  ApiTranscripts,
+  LIST_AGE_HEADERS,
+  SOURCE_ERRORS,
+  TRANSCRIPTS_EXAMPLE,
+} from '../transcripts/dto/api-transcripts.js';
 import { TranscriptsQueryDto, UploadsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import { ChannelUploadsDto, toUploadsDto, UPLOADS_RATE_LIMIT } from './dto/uploads-response.dto.js';
 import { TranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
@@ -66,16 +71,22 @@ export class ChannelsController {
       'has a rate limit of its own: as many requests per minute as the other operations together, counted separately.',
   })
   @ApiParam(CHANNEL_PARAMETER)
-  @ApiOkResponse({ type: ChannelUploadsDto, description: 'The newest uploads, newest first.' })
+  @ApiOkResponse({
+    type: ChannelUploadsDto,
+    description: 'The newest uploads, newest first.',
+    headers: LIST_AGE_HEADERS,
+  })
   @ApiErrors(...SOURCE_ERRORS.channel)
   async listChannelUploads(
     @Param('id') id: string,
     @Query() query: UploadsQueryDto,
     @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
   ): Promise<ChannelUploadsDto> {
     const context = requestContext(request);
     const listed = await this.uploads.listWithinDeadline(id, query, context);
     context.log['channelId'] = listed.channel.id;
+    setListAgeHeader(response, listed);
     return toUploadsDto(listed);
   }
 }

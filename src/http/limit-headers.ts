@@ -40,6 +40,7 @@ export const EXPOSED_HEADERS = [
   'Location',
   'WWW-Authenticate',
   'Retry-After',
+  'Warning',
   ...Object.keys(RATE_LIMIT_HEADERS),
   ...Object.keys(QUOTA_HEADERS),
 ];

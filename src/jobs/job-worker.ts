@@ -2,6 +2,7 @@ import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import type { BackgroundLoop } from '../background/background-loop.js';
 import { BackgroundLoops } from '../background/background-loops.js';
 import { Environment } from '../config/environment.js';
+import { VideoPlatform } from '../platform/video-platform.js';
 import { SliceRunner } from './slice-runner.js';
 import { SliceRepository } from './slice.repository.js';
 
@@ -23,6 +24,7 @@ export class JobWorker implements OnApplicationBootstrap {
   constructor(
     private readonly store: SliceRepository,
     private readonly runner: SliceRunner,
+    private readonly platform: VideoPlatform,
     private readonly environment: Environment,
     loops: BackgroundLoops,
   ) {
@@ -57,7 +59,7 @@ export class JobWorker implements OnApplicationBootstrap {
   }
 
   private async runNext(stop: AbortSignal): Promise<'again' | undefined> {
-    const slice = await this.store.claim(this.organizationId);
+    const slice = await this.store.claim(this.organizationId, this.platform.servesLists);
     if (!slice) return undefined;
     await this.runner.run(slice, stop);
     return 'again';

@@ -97,14 +97,17 @@ export class SliceRunner {
   ): Promise<ReadSlice | CheckedPage | ListedPage | SliceOutcome> {
     if (slice.kind === 'videos') return this.reader.videos(slice, stop);
     const options = { organizationId: slice.organizationId, responseEnd: stop, background: true };
-    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
+    let isSent = false;
+    const onRequest = () => void (isSent = true);
+    const call = Object.assign(new Call(this.environment.REQUEST_DEADLINE_SECONDS, options), { onRequest });
     try {
       return await (slice.kind === 'check' ? this.checks : this.reader).page(slice, call);
     } catch (error) {
       if (error instanceof ChannelNotFoundError) return { type: 'channel_not_found' };
       if (error instanceof PlaylistNotFoundError) return { type: 'playlist_not_found' };
-      if (error instanceof UpstreamError && error.code === 'upstream_blocked') return { type: 'blocked' };
-      if (error instanceof UpstreamError && error.code === 'upstream_busy')
+      if (error instanceof UpstreamError && error.code === 'upstream_blocked' && isSent) return { type: 'blocked' };
+      // What was refused here, before it was sent, says nothing about the list.
+      if (error instanceof UpstreamError && (error.code === 'upstream_busy' || error.code === 'upstream_blocked'))
         return { type: 'busy', retryAfterSeconds: error.retryAfterSeconds ?? BUSY_SECONDS };
       throw error;
     } finally {

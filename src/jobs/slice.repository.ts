@@ -60,8 +60,13 @@ export class SliceRepository {
     private readonly environment: Environment,
   ) {}
 
-  /** Claims the slice that is next; undefined when none is due. @param organizationId null for the jobs of all organizations */
-  async claim(organizationId: string | null): Promise<ClaimedSlice | undefined> {
+  /**
+   * Claims the slice that is next; undefined when none is due.
+   *
+   * @param organizationId null for the jobs of all organizations
+   * @param withLists false for slices of videos only
+   */
+  async claim(organizationId: string | null, withLists = true): Promise<ClaimedSlice | undefined> {
     const claim = randomUUID();
     const [row] = await this.database.query<ClaimedRow[]>(
       `SELECT ${CHANGED}, CASE WHEN organization.deleted_at IS NULL THEN organization.plan END AS plan,
@@ -72,8 +77,8 @@ export class SliceRepository {
               (extract(epoch FROM clock_now() - (result.job).next_check_at) * 1000)::double precision AS due_age_ms,
               coalesce(extract(epoch FROM clock_now() - (result.job).unread_since), 0)::double precision AS unread_seconds,
               clock_now() AS now
-         FROM job_claim($1, $2, $3) result JOIN organizations organization ON organization.id = (result.job).organization_id`,
-      [claim, this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS, organizationId],
+         FROM job_claim($1, $2, $3, $4) result JOIN organizations organization ON organization.id = (result.job).organization_id`,
+      [claim, this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS, organizationId, withLists],
     );
     if (!row) return undefined;
     const { key_id: keyId, plan, kind, continuation, setbacks } = row;

@@ -91,7 +91,7 @@ export type SliceOutcome =
   | { type: 'channel_not_found' | 'playlist_not_found' }
   /** The list is read again from its first page when the platform rejects where it goes on. */
   | { type: 'stopped' | 'failed'; restartList: boolean }
-  /** A list was not asked for, because the pace could not serve it in time. */
+  /** A list was not asked for, because the pace could not serve it in time, or every egress is refused. */
   | { type: 'busy'; retryAfterSeconds: number }
   /** Not even one video fits into the quota, or into what the key may use of it. */
   | { type: 'without_quota'; quota: Pick<QuotaCounts, 'limit' | 'used'> }

@@ -69,6 +69,9 @@ export class ContinuationRejectedError extends Error {
  * its reason.
  */
 export abstract class VideoPlatform {
+  /** Whether lists and channels can be asked for now: false while every egress is refused. */
+  abstract readonly servesLists: boolean;
+
   /** Resolves a reference to a channel ID. Sends no request for a reference that is an ID. */
   abstract resolveChannel(reference: ChannelReference, context: ReadingContext): Promise<string>;
 

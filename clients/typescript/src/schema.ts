@@ -982,6 +982,12 @@ export interface components {
         ChannelTranscripts: {
             /** @description The channel. */
             channel: components["schemas"]["Channel"];
+            /**
+             * Format: date-time
+             * @description Present only when YouTube refuses the list at the moment: the time at which the list in this response was read, less than a day ago. It lacks what was uploaded since then.
+             * @example 2026-10-31T19:42:05.000Z
+             */
+            listedAt?: string;
             /** @description The most recent uploads, newest first, each with its own status. */
             results: components["schemas"]["VideoTranscript"][];
             /** @description Totals over `results`. */
@@ -999,6 +1005,12 @@ export interface components {
         ChannelUploads: {
             /** @description The channel. */
             channel: components["schemas"]["Channel"];
+            /**
+             * Format: date-time
+             * @description Present only when YouTube refuses the list at the moment: the time at which the list in this response was read, less than a day ago. It lacks what was uploaded since then.
+             * @example 2026-10-31T19:42:05.000Z
+             */
+            listedAt?: string;
             /**
              * @description The most recent uploads, newest first.
              * @example [
@@ -1045,6 +1057,12 @@ export interface components {
         PlaylistTranscripts: {
             /** @description The playlist. */
             playlist: components["schemas"]["Playlist"];
+            /**
+             * Format: date-time
+             * @description Present only when YouTube refuses the list at the moment: the time at which the list in this response was read, less than a day ago. It lacks what was uploaded since then.
+             * @example 2026-10-31T19:42:05.000Z
+             */
+            listedAt?: string;
             /** @description The first videos, in the playlist's order, each with its own status. */
             results: components["schemas"]["VideoTranscript"][];
             /** @description Totals over `results`. */
@@ -2388,6 +2406,8 @@ export interface operations {
                     "X-Quota-Remaining"?: number;
                     /** @description Seconds until the next calendar month (UTC) starts. */
                     "X-Quota-Reset"?: number;
+                    /** @description Only with `listedAt`: YouTube refuses the list, and the response has the one that was read last. */
+                    Warning?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2676,6 +2696,8 @@ export interface operations {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                     "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Only with `listedAt`: YouTube refuses the list, and the response has the one that was read last. */
+                    Warning?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2876,6 +2898,8 @@ export interface operations {
                     "X-Quota-Remaining"?: number;
                     /** @description Seconds until the next calendar month (UTC) starts. */
                     "X-Quota-Reset"?: number;
+                    /** @description Only with `listedAt`: YouTube refuses the list, and the response has the one that was read last. */
+                    Warning?: string;
                     [name: string]: unknown;
                 };
                 content: {

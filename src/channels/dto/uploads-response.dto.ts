@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import type { ChannelWithUploads } from '../../transcripts/sources/channel-uploads.js';
 import { metadataOf } from '../../transcripts/transcript-events.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
-import { ChannelDto, SINCE_FOUND, VideoMetadata } from '../../transcripts/dto/transcripts-response.dto.js';
+import { ChannelDto, LISTED_AT, SINCE_FOUND, VideoMetadata } from '../../transcripts/dto/transcripts-response.dto.js';
 
 /** The name of the count of the operation, which has a rate limit of its own. */
 export const UPLOADS_RATE_LIMIT = 'uploads';
@@ -29,6 +29,9 @@ export class ChannelUploadsDto {
   @ApiProperty({ description: 'The channel.' })
   channel: ChannelDto;
 
+  @ApiPropertyOptional(LISTED_AT)
+  listedAt?: string;
+
   @ApiProperty({ type: [ListedUploadDto], description: 'The most recent uploads, newest first.', example: EXAMPLE })
   uploads: ListedUploadDto[];
 
@@ -36,9 +39,10 @@ export class ChannelUploadsDto {
   sinceFound?: boolean;
 }
 
-export function toUploadsDto({ channel, uploads, sinceFound }: ChannelWithUploads): ChannelUploadsDto {
+export function toUploadsDto({ channel, uploads, sinceFound, listedAt }: ChannelWithUploads): ChannelUploadsDto {
   return {
     channel,
+    ...(listedAt !== undefined && { listedAt }),
     uploads: uploads.map((upload) => ({ videoId: upload.videoId, metadata: metadataOf(upload) })),
     ...(sinceFound !== undefined && { sinceFound }),
   };

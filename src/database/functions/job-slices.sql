@@ -4,8 +4,8 @@
 
 -- Claims the next slice. Organizations take turns: it is one of the organization whose last slice is the longest ago, of the
 -- job that is due the longest. It passes over the organizations whose slices all run, and waits for none. A claim that has
--- expired is that of a process that was killed, which counts as a setback.
-CREATE OR REPLACE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_organization text)
+-- expired is that of a process that was killed, which counts as a setback. Without p_lists it is a slice that reads no list.
+CREATE OR REPLACE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_organization text, p_lists boolean)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
@@ -20,6 +20,8 @@ BEGIN
         -- A slice that ends its process again and again would end every process: it is repeated after growing pauses.
         AND (due.claim IS NULL OR due.claimed_until <= v_now - CASE WHEN due.setbacks = 0 THEN interval '0' ELSE
           make_interval(secs => least(900, 30 * 2 ^ least(due.setbacks - 1, 10))) END)
+        AND (p_lists OR NOT (coalesce(due.next_check_at <= v_now, false) OR (due.check_seconds IS NULL
+          AND due.listed_at IS NULL AND coalesce(due.list_retry_at <= v_now, true))))
       ORDER BY due.next_run_at LIMIT 1 FOR UPDATE SKIP LOCKED;
     EXIT WHEN FOUND;
     PERFORM FROM job_queues WHERE organization_id = v_organization AND NOT EXISTS (
@@ -42,6 +44,12 @@ BEGIN
     WHERE id = job.id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
+
+-- As processes of the former version call it.
+CREATE OR REPLACE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_organization text)
+RETURNS TABLE (old_state text, job jobs) LANGUAGE sql VOLATILE AS $$
+  SELECT * FROM job_claim(p_claim, p_lease_seconds, p_organization, true)
+$$;
 
 -- Adds a page of the uploads. A list that ends incomplete is read again from its first page after list_retry_seconds; null
 -- for every other page. When three reads over at least an hour end at the same upload, list_end, it is complete: what it states

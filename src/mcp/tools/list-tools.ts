@@ -26,6 +26,7 @@ export const listChannelUploads = defineTool({
   output: z.object({
     channelId: z.string(),
     sinceFound: z.boolean().optional(),
+    listedAt: z.string().optional(),
     uploads: z.array(
       z.object({
         ...listedVideo,
@@ -42,8 +43,13 @@ export const listChannelUploads = defineTool({
     const missed =
       found.sinceFound === false ? `\n${codeSpan(since ?? '')} is not among the newest ${limit} uploads.\n` : '';
     return {
-      text: `${listHead({ type: 'channel', channel: found.channel })}\n${lines}${missed}`,
-      structured: { channelId: found.channel.id, uploads: found.uploads, sinceFound: found.sinceFound },
+      text: `${listHead({ type: 'channel', ...found })}\n${lines}${missed}`,
+      structured: {
+        channelId: found.channel.id,
+        uploads: found.uploads,
+        sinceFound: found.sinceFound,
+        listedAt: found.listedAt,
+      },
     };
   },
 });

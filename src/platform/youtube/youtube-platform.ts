@@ -53,6 +53,10 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     await this.egresses.close();
   }
 
+  override get servesLists(): boolean {
+    return this.egresses.blockedForSeconds('channel') === null;
+  }
+
   override async resolveChannel(reference: ChannelReference, context: ReadingContext): Promise<string> {
     context.signal.throwIfAborted();
     if (reference.kind === 'id') return reference.id;

@@ -64,8 +64,8 @@ describe('ReadThroughCache', () => {
     await entries.get('key', call, load());
     const larger = { name: 'Harbour', sizes: [1, 2, 3] };
     const serves = ({ sizes }: typeof harbour): boolean => sizes.length >= 3;
-    expect(await entries.get('key', call, load(larger), serves, '3')).toEqual(larger);
-    expect(await entries.get('key', call, load(), serves, '3')).toEqual(larger);
+    expect(await entries.get('key', call, load(larger), { serves, purpose: '3' })).toEqual(larger);
+    expect(await entries.get('key', call, load(), { serves, purpose: '3' })).toEqual(larger);
     expect(loads).toBe(2);
   });
 

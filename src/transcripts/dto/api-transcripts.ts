@@ -137,7 +137,7 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
               type: 'string',
               description:
                 'One JSON object per line, with a `type`: first ' +
-                (list === undefined ? '' : `\`${list}\` with the field \`${list}\`, then `) +
+                (list === undefined ? '' : `\`${list}\` with the field \`${list}\` (and \`listedAt\`, if any), then `) +
                 'a `result` with the field `result` as each video finishes, and last `summary` with the field `summary`. The fields are those of the JSON response.',
             },
             example: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
@@ -157,10 +157,17 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
       description:
         `One entry for each video. JSON and Markdown (\`Accept: text/markdown\`) are streamed ${order}; NDJSON ` +
         '(`Accept: application/x-ndjson`) in the order in which the videos finish.',
-      headers: ENTRY_HEADERS,
+      headers: { ...ENTRY_HEADERS, ...(list !== undefined && LIST_AGE_HEADERS) },
     }),
   );
 }
+
+export const LIST_AGE_HEADERS = {
+  Warning: {
+    description: 'Only with `listedAt`: YouTube refuses the list, and the response has the one that was read last.',
+    schema: { type: 'string' as const, example: '110 - "Response is Stale"' },
+  },
+};
 
 export const ENTRY_HEADERS = {
   Vary: {

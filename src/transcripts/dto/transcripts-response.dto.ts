@@ -1,5 +1,5 @@
 import { ApiExtraModels, ApiProperty, ApiPropertyOptional, ApiSchema, getSchemaPath } from '@nestjs/swagger';
-import { countField, dateTimeOrNull, objectOrNull, textOrNull } from '../../http/response-docs.js';
+import { countField, dateTime, dateTimeOrNull, objectOrNull, textOrNull } from '../../http/response-docs.js';
 import {
   VIDEO_FAILURE_CODES,
   VIDEO_FAILURES,
@@ -14,6 +14,15 @@ import {
 export const SINCE_FOUND =
   'Present exactly when the request has `since`. False when that video is not among the newest `limit` uploads, all of which are ' +
   'listed then: uploads between them and the video are missing.';
+
+/** What a response states of a list that the platform refuses at the moment. */
+export const LISTED_AT = {
+  ...dateTime(
+    'Present only when YouTube refuses the list at the moment: the time at which the list in this response was read, less than a ' +
+      'day ago. It lacks what was uploaded since then.',
+  ),
+  example: '2026-10-31T19:42:05.000Z',
+};
 
 // The response is written as text (formats/json.ts), because cached transcripts are already JSON. The classes are
 // the types of what is written, and the e2e tests validate responses against the document.
@@ -229,6 +238,9 @@ export class TranscriptsDto {
   @ApiProperty({ description: 'The channel.' })
   channel: ChannelDto;
 
+  @ApiPropertyOptional(LISTED_AT)
+  listedAt?: string;
+
   @Results('The most recent uploads, newest first, each with its own status.')
   results: EntryDto[];
 
@@ -254,6 +266,9 @@ export class PlaylistDto {
 export class PlaylistTranscriptsDto {
   @ApiProperty({ description: 'The playlist.' })
   playlist: PlaylistDto;
+
+  @ApiPropertyOptional(LISTED_AT)
+  listedAt?: string;
 
   @Results("The first videos, in the playlist's order, each with its own status.")
   results: EntryDto[];

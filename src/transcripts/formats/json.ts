@@ -25,15 +25,9 @@ export async function* serializeJson(events: Events): AsyncGenerator<Chunk> {
     });
 }
 
-function headerField(header: ListHeader): string {
-  switch (header.type) {
-    case 'channel':
-      return `"channel":${JSON.stringify(header.channel)},`;
-    case 'playlist':
-      return `"playlist":${JSON.stringify(header.playlist)},`;
-    case 'videos':
-      return '';
-  }
+/** The fields of the header, each with the comma after it. */
+function headerField({ type, ...fields }: ListHeader): string {
+  return type === 'videos' ? '' : `${JSON.stringify(fields).slice(1, -1)},`;
 }
 
 /** The response as NDJSON, one line per event, for clients that show progress. */

@@ -71,13 +71,14 @@ export async function* markdownDocument(
 
 /** The head of a document about the videos of a channel or a playlist. */
 export function listHead(header: Exclude<ListHeader, { type: 'videos' }>): string {
+  const age = header.listedAt === undefined ? '' : ` · as listed at ${header.listedAt}`;
   if (header.type === 'playlist') {
     const { id, title } = header.playlist;
-    return `# ${escapeMarkdown(title ?? '') || codeSpan(id)}\n\n<https://www.youtube.com/playlist?list=${id}>\n`;
+    return `# ${escapeMarkdown(title ?? '') || codeSpan(id)}\n\n<https://www.youtube.com/playlist?list=${id}>${age}\n`;
   }
   const { id, name, handle } = header.channel;
   const link = `<https://www.youtube.com/channel/${id}>`;
-  return `# ${escapeMarkdown(name) || codeSpan(id)}\n\n${handle === null ? '' : `${codeSpan(handle)} · `}${link}\n`;
+  return `# ${escapeMarkdown(name) || codeSpan(id)}\n\n${handle === null ? '' : `${codeSpan(handle)} · `}${link}${age}\n`;
 }
 
 /** The head of a section: title, link, date and length. */

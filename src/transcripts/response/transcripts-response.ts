@@ -110,8 +110,14 @@ export function encodingFor(request: Request): Encoding {
   return request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
 }
 
-function setEntryHeaders(response: Response, { quota }: CallPlan, type: string): void {
+/** Marks a response whose list the platform refused: it has the list of `listedAt`. */
+export function setListAgeHeader(response: Response, { listedAt }: { listedAt?: string | undefined }): void {
+  if (listedAt !== undefined) response.setHeader('Warning', '110 - "Response is Stale"');
+}
+
+function setEntryHeaders(response: Response, { quota, header }: CallPlan, type: string): void {
   setQuotaHeaders(response, quota);
+  if (header.type !== 'videos') setListAgeHeader(response, header);
   response.setHeader('Content-Type', withCharset(type));
   response.vary('Accept-Encoding');
   response.vary('Accept');

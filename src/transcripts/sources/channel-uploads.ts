@@ -14,7 +14,8 @@ import { METADATA_FIELDS } from '../cache/transcript-cache.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { Call, CallEnded } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
-import { type CountedList, hasNews, listFrom, readCounted, withKnown } from './counted-list.js';
+import { type CountedList, hasNews, listFrom, reaches, readCounted, withKnown } from './counted-list.js';
+import { type Dated, isYoungerThan, LAST_READ_SECONDS, lastList } from './dated.js';
 import { readSelection, type Selected, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 
@@ -31,14 +32,17 @@ export const uploadSchema: z.ZodType<Upload> = z.object({
   failure: z.enum(VIDEO_FAILURE_CODES).nullable(),
 });
 export const countedListFields = { uploads: z.array(uploadSchema), next: z.string().nullable(), complete: z.boolean() };
-interface DatedList extends CountedList, Pick<DescribedPage, 'settled'> {
-  /** When its first page was read, in milliseconds. */
-  readAtMs: number;
+interface DatedList extends CountedList, Dated, Pick<DescribedPage, 'settled'> {
+  /** As for `ListHeader`; not stored. */
+  listedAt?: string;
 }
 const datedListSchema: z.ZodType<DatedList> = z.object({
   ...countedListFields,
   ...{ settled: z.boolean(), readAtMs: z.number() },
 });
+
+const datedTextSchema = z.object({ value: z.string(), readAtMs: z.number() });
+const datedChannelSchema = z.object({ value: channelSchema, readAtMs: z.number() });
 
 /** How long a channel that was not found is not looked for again: a caller that repeats it costs the platform nothing. */
 const UNKNOWN_MS = 60_000;
@@ -46,13 +50,15 @@ const UNKNOWN_CHANNELS_MAX = 10_000;
 
 export interface ChannelWithUploads extends Selected {
   channel: Channel;
+  /** As for `ListHeader`. */
+  listedAt: string | undefined;
 }
 
 /** The source of a channel's newest uploads. Reads from the platform are cached; concurrent calls share a request. */
 @Injectable()
 export class ChannelUploads {
-  private readonly ids: ReadThroughCache<string>;
-  private readonly channels: ReadThroughCache<Channel>;
+  private readonly ids: ReadThroughCache<Dated & { value: string }>;
+  private readonly channels: ReadThroughCache<Dated & { value: Channel }>;
   private readonly lists: ReadThroughCache<DatedList>;
   /** Channels that were not found a moment ago. */
   private readonly unknown = new LRUCache<string, true>({ max: UNKNOWN_CHANNELS_MAX, ttl: UNKNOWN_MS });
@@ -64,18 +70,19 @@ export class ChannelUploads {
     metrics: TranscriptMetrics,
   ) {
     const { CHANNEL_TTL_SECONDS, UPLOADS_TTL_SECONDS } = environment;
-    this.ids = new ReadThroughCache('channel_id', CHANNEL_TTL_SECONDS, z.string(), cache, metrics);
-    this.channels = new ReadThroughCache('channel', CHANNEL_TTL_SECONDS, channelSchema, cache, metrics);
-    // For longer than a list serves calls: the next read takes over what it states.
-    const listTtlSeconds = Math.max(CHANNEL_TTL_SECONDS, UPLOADS_TTL_SECONDS);
-    this.lists = new ReadThroughCache('uploads', listTtlSeconds, datedListSchema, cache, metrics);
+    const channelSeconds = Math.max(CHANNEL_TTL_SECONDS, LAST_READ_SECONDS);
+    this.ids = new ReadThroughCache('channel_id', channelSeconds, datedTextSchema, cache, metrics);
+    this.channels = new ReadThroughCache('channel', channelSeconds, datedChannelSchema, cache, metrics);
+    // For longer than a list serves calls: the next read takes over what it states, and it serves while the platform refuses.
+    const listSeconds = Math.max(channelSeconds, UPLOADS_TTL_SECONDS);
+    this.lists = new ReadThroughCache('uploads', listSeconds, datedListSchema, cache, metrics);
   }
 
   /** The newest uploads of a channel as the source of a call; the parameters are those of `list`. */
   source(text: string, selection: Selection): VideoSource {
     return async (context) => {
-      const { channel, ...listed } = await this.list(text, selection, context);
-      return { header: { type: 'channel', channel }, resource: channel.id, ...listed };
+      const { channel, listedAt, ...listed } = await this.list(text, selection, context);
+      return { header: { type: 'channel', channel, listedAt }, resource: channel.id, ...listed };
     };
   }
 
@@ -115,8 +122,8 @@ export class ChannelUploads {
       // Other requests fail in arbitrary ways for a deleted channel: the reason of the channel itself is clear.
       if (channel.status === 'rejected') throw channel.reason;
       if (selected.status === 'rejected') throw selected.reason;
-      const { uploads, sinceFound } = selected.value;
-      return { channel: channel.value, uploads, sinceFound };
+      const { list, uploads, sinceFound } = selected.value;
+      return { channel: channel.value, uploads, sinceFound, listedAt: list.listedAt };
     } catch (error) {
       if (error instanceof ChannelNotFoundError) this.unknown.set(keyOf(reference), true);
       throw error;
@@ -137,21 +144,31 @@ export class ChannelUploads {
 
   private async resolve(reference: ChannelReference, context: ReadingContext): Promise<string> {
     if (reference.kind === 'id') return reference.id;
-    return this.ids.get(`${CACHE_FORMAT}:id:${keyOf(reference)}`, context, (shared) =>
-      this.platform.resolveChannel(reference, shared),
-    );
+    const key = `${CACHE_FORMAT}:channel_id:${keyOf(reference)}`;
+    return this.current(this.ids, key, context, (shared) => this.platform.resolveChannel(reference, shared));
   }
 
   private channel(channelId: string, context: ReadingContext): Promise<Channel> {
-    return this.channels.get(`${CACHE_FORMAT}:channel:${channelId}`, context, (shared) =>
-      this.platform.readChannel(channelId, shared),
-    );
+    const key = `${CACHE_FORMAT}:channel_name:${channelId}`;
+    return this.current(this.channels, key, context, (shared) => this.platform.readChannel(channelId, shared));
+  }
+
+  private async current<T>(
+    cache: ReadThroughCache<Dated & { value: T }>,
+    key: string,
+    context: ReadingContext,
+    read: (shared: ReadingContext) => Promise<T>,
+  ): Promise<T> {
+    const load = async (shared: ReadingContext) => ({ value: await read(shared), readAtMs: Date.now() });
+    const { value } = await cache.get(key, context, load, {
+      serves: (known) => isYoungerThan(this.environment.CHANNEL_TTL_SECONDS, known),
+      whenRefused: (known) => (isYoungerThan(LAST_READ_SECONDS, known) ? known : undefined),
+    });
+    return value;
   }
 
   private uploads(channelId: string, limit: number, context: ReadingContext): Promise<DatedList> {
-    const ttlMs = this.environment.UPLOADS_TTL_SECONDS * 1000;
-    // The clock of another process can be ahead.
-    const isFresh = ({ readAtMs }: DatedList) => Math.abs(Date.now() - readAtMs) < ttlMs;
+    const isFresh = (list: DatedList) => isYoungerThan(this.environment.UPLOADS_TTL_SECONDS, list);
     return this.lists.get(
       `${CACHE_FORMAT}:list:${channelId}`,
       context,
@@ -165,8 +182,11 @@ export class ChannelUploads {
             return { ...page, uploads: withKnown(page.uploads, known?.uploads ?? []) };
           },
         ),
-      (list) => isFresh(list) && (list.complete || list.uploads.length >= limit),
-      String(limit),
+      {
+        serves: (list) => isFresh(list) && reaches(list, limit),
+        purpose: String(limit),
+        whenRefused: (list) => lastList(list, limit),
+      },
     );
   }
 

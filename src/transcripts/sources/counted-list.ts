@@ -11,6 +11,11 @@ export interface CountedList {
   complete: boolean;
 }
 
+/** Whether a list has the first `count` videos, or all. */
+export function reaches({ uploads, complete }: CountedList, count: number): boolean {
+  return complete || uploads.length >= count;
+}
+
 /** Pages have up to 100 entries; a list with fewer per page on average is not followed further. */
 const ENTRIES_PER_PAGE_MIN = 20;
 const PAGES_EXTRA = 3;

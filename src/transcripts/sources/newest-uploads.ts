@@ -47,8 +47,7 @@ export class NewestUploads {
       `${CACHE_FORMAT}:described:${channelId}`,
       context,
       async (shared) => ({ ...(await this.platform.describe(channelId, page, shared)), readAtMs }),
-      (known) => known.readAtMs === readAtMs,
-      String(readAtMs),
+      { serves: (known) => known.readAtMs === readAtMs, purpose: String(readAtMs) },
     );
   }
 
@@ -71,9 +70,11 @@ export class NewestUploads {
           if (page.uploads.length > 0 || !page.incomplete) return { ...page, readAtMs };
           throw new UpstreamError('upstream_failure', new Error('The first page of the list cannot be read'));
         },
-        // The clock of another process can be ahead.
-        ({ readAtMs }) => readAtMs >= dueAtMs && readAtMs <= Date.now(),
-        String(joinedAtMs),
+        {
+          // The clock of another process can be ahead.
+          serves: ({ readAtMs }) => readAtMs >= dueAtMs && readAtMs <= Date.now(),
+          purpose: String(joinedAtMs),
+        },
       );
     } finally {
       if (this.reading.get(channelId) === joinedAtMs) this.reading.delete(channelId);

@@ -10,15 +10,23 @@ import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { countedListFields } from './channel-uploads.js';
-import { type CountedList, listFrom, readCounted } from './counted-list.js';
+import { type CountedList, listFrom, reaches, readCounted } from './counted-list.js';
+import { type Dated, isYoungerThan, LAST_READ_SECONDS, lastList } from './dated.js';
 import { readSelection, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 
 export const playlistSchema: z.ZodType<Playlist> = z.object({ id: z.string(), title: z.string().nullable() });
-interface PlaylistVideos extends CountedList {
+interface PlaylistVideos extends CountedList, Dated {
   playlist: Playlist;
+  /** As for `ListHeader`; not stored. */
+  listedAt?: string;
 }
-const playlistVideosSchema: z.ZodType<PlaylistVideos> = z.object({ ...countedListFields, playlist: playlistSchema });
+const playlistVideosSchema: z.ZodType<PlaylistVideos> = z.object({
+  ...countedListFields,
+  playlist: playlistSchema,
+  // An entry of the former version has none: it is read anew.
+  readAtMs: z.number().default(0),
+});
 
 /** The source of a playlist's videos. Reads from the platform are cached; concurrent calls share a request. */
 @Injectable()
@@ -28,16 +36,11 @@ export class PlaylistSource {
   constructor(
     @Inject(CACHE_MANAGER) cache: Cache,
     private readonly platform: VideoPlatform,
-    environment: Environment,
+    private readonly environment: Environment,
     metrics: TranscriptMetrics,
   ) {
-    this.lists = new ReadThroughCache(
-      'playlist',
-      environment.UPLOADS_TTL_SECONDS,
-      playlistVideosSchema,
-      cache,
-      metrics,
-    );
+    const storedSeconds = Math.max(environment.UPLOADS_TTL_SECONDS, LAST_READ_SECONDS);
+    this.lists = new ReadThroughCache('playlist', storedSeconds, playlistVideosSchema, cache, metrics);
   }
 
   /**
@@ -48,6 +51,7 @@ export class PlaylistSource {
    */
   source(reference: string, selection: Omit<Selection, 'since'>): VideoSource {
     const id = playlistId(reference, 'id');
+    const isFresh = (list: PlaylistVideos) => isYoungerThan(this.environment.UPLOADS_TTL_SECONDS, list);
     return async (context) => {
       const { list, uploads } = await readSelection(selection, (count) =>
         this.lists.get(
@@ -57,15 +61,19 @@ export class PlaylistSource {
             const pageAfter = (after?: string) => this.platform.playlist(id, after, shared);
             const first = async () => {
               const page = await pageAfter();
-              return { ...listFrom(page), playlist: page.playlist ?? { id, title: null } };
+              return { ...listFrom(page), playlist: page.playlist ?? { id, title: null }, readAtMs: Date.now() };
             };
-            return readCounted(count, known, first, pageAfter);
+            return readCounted(count, known && isFresh(known) ? known : undefined, first, pageAfter);
           },
-          (known) => known.complete || known.uploads.length >= count,
-          String(count),
+          {
+            serves: (known) => isFresh(known) && reaches(known, count),
+            purpose: String(count),
+            whenRefused: (known) => lastList(known, count),
+          },
         ),
       );
-      return { header: { type: 'playlist', playlist: list.playlist }, resource: list.playlist.id, uploads };
+      const { playlist, listedAt } = list;
+      return { header: { type: 'playlist', playlist, listedAt }, resource: playlist.id, uploads };
     };
   }
 }

@@ -1,10 +1,15 @@
 import { type Channel, type Playlist, unlistedVideo, type Upload } from '../../domain/transcript.js';
 import type { ReadingContext } from '../../platform/video-platform.js';
 
+/** Of a list that the platform refuses at the moment: when the list that is returned was read (ISO 8601). */
+interface ListAge {
+  listedAt?: string | undefined;
+}
+
 /** What a response names before its entries: the first event of the response. */
 export type ListHeader =
-  | { type: 'channel'; channel: Channel }
-  | { type: 'playlist'; playlist: Playlist }
+  | ({ type: 'channel'; channel: Channel } & ListAge)
+  | ({ type: 'playlist'; playlist: Playlist } & ListAge)
   /** The caller named the videos, so that there is nothing to name. */
   | { type: 'videos' };
 

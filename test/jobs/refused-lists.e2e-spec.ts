@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { JobWorker } from '../../src/jobs/job-worker.js';
+import { SliceRepository } from '../../src/jobs/slice.repository.js';
+import { VideoPlatform } from '../../src/platform/video-platform.js';
+import { SubscriptionRun } from '../subscriptions/subscription-run.js';
+import { until } from '../harness/until.js';
+import { SliceSteps } from './slice-steps.js';
+
+let steps: SliceSteps;
+
+beforeAll(async () => {
+  steps = await SliceSteps.start({ environment: { UPSTREAM_RETRIES: 0, JOB_SWEEP_SECONDS: 1 } });
+});
+afterAll(() => steps.service.close());
+
+describe('while every egress is refused for lists', () => {
+  it('no check and no list is claimed or changed, videos go on, and afterwards all go on', async () => {
+    const { service } = steps;
+    const videos = await steps.listed('@3-videos-no-61');
+    const subscription = await SubscriptionRun.create(steps, '@tidewater');
+    const listing = await steps.job('@3-videos-no-62');
+    service.fakeYoutube.setFaults({ kind: 'captcha', match: { kind: ['resolve', 'browse'] } });
+    const { key } = await service.organization();
+    expect((await service.get('/channels/@3-videos-no-63/uploads', key)).status).toBe(502);
+    const platform = service.app.get(VideoPlatform);
+    expect(platform.servesLists).toBe(false);
+
+    const waiting = () =>
+      service.query(`SELECT * FROM jobs WHERE id IN ('${subscription.id}', '${listing.id}') ORDER BY id`);
+    // A slice that was claimed before the refusal is not sent, which is no set-back.
+    const repository = service.app.get(SliceRepository);
+    const slice = await repository.claim(listing.organization.id);
+    if (!slice) throw new Error('The list is not due.');
+    await steps.run(slice);
+    expect(await listing.get()).toMatchObject({ state: 'listing', reason: null });
+    expect(await waiting()).toMatchObject([{ setbacks: 0 }, { setbacks: 0 }]);
+    await service.query(`UPDATE jobs SET next_run_at = created_at WHERE id = '${listing.id}'`);
+
+    const unclaimed = await waiting();
+    // The pause of the egress does not end before the videos are read.
+    const refused = jest.spyOn(platform, 'servesLists', 'get').mockReturnValue(false);
+    service.app.get(JobWorker).start(1, null);
+    await until(async () => (await videos.get()).state === 'completed');
+    expect(await videos.verify()).toMatchObject({ state: 'completed', summary: { succeeded: 3 } });
+    expect(await waiting()).toEqual(unclaimed);
+
+    service.fakeYoutube.reset();
+    refused.mockRestore();
+    await until(async () => (await listing.get()).state === 'completed');
+    await until(async () => (await subscription.row())['is_checked'] === true);
+  }, 120_000);
+});
