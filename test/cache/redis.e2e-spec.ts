@@ -85,12 +85,12 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
       ttls.set(kind, (ttls.get(kind) ?? new Set()).add(seconds));
     }
     expect(Object.fromEntries([...ttls].map(([kind, seconds]) => [kind, [...seconds].sort((a, b) => a - b)]))).toEqual({
-      id: [86_400],
-      channel: [86_400],
+      channel_id: [86_400],
+      channel_name: [86_400],
       // For as long as the channel, so that the next read takes over what it states.
       list: [86_400],
-      // A deleted video has no date. A day for the texts of new videos, and a week for those of others and for their lack.
-      transcript: [3_600, 86_400, 604_800],
+      // A deleted video has no date. A week for texts and for their lack: by their dates the videos are older than three days.
+      transcript: [3_600, 604_800],
     });
   });
 

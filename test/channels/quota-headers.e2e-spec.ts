@@ -112,6 +112,7 @@ describe('the quota headers', () => {
       'Location',
       'WWW-Authenticate',
       'Retry-After',
+      'Warning',
       'RateLimit-Policy',
       'RateLimit',
       ...counts,
