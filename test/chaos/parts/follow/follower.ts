@@ -95,7 +95,7 @@ export class Follower {
     // A kind that could not be read is delivered.
     const isOptional = upload.isDeleted || (upload.state === 'short' && this.wanted.kinds);
     if (!entry && !isOptional) this.report(`${upload.id} (${upload.state}) is not in the feed`);
-    if (entry && !upload.wasTaken && entry.ok !== (upload.state !== 'members-only')) {
+    if (entry && !upload.wasTaken && !entry.ok) {
       this.report(`${upload.id} (${upload.state}) is ${JSON.stringify(entry)}`);
     }
   }

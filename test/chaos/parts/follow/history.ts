@@ -30,6 +30,7 @@ const NEXT: Partial<Record<PublishedState, PublishedState>> = {
   live: 'just-ended',
   'just-ended': 'past-live',
   private: 'video',
+  'members-only': 'video',
 };
 /** Deeper uploads do not become public or change their places: a check reads the list until it meets a seen upload. */
 const DEPTH_MAX = 20;
