@@ -18,7 +18,6 @@ waiting=(
   'test/auth/tokens\.'
   'test/jobs/(sources|results)\.'
   'test/youtube/whose-fault\.'
-  'test/process/service-process\.'
   'test/channels/(504|slow-reader)\.'
 )
 report=$(mktemp)
