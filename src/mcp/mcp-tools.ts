@@ -115,10 +115,8 @@ export class McpTools {
   async serve(request: Request, response: Response, message: unknown): Promise<void> {
     const context = requestContext(request);
     // Before the response begins, whose headers say what remains. A caller that sends other messages costs no more than with refusals.
-    // A message can be a batch, whose further calls count too.
-    const toolCalls = [message].flat().filter((each) => callSchema.safeParse(each).success).length;
-    const refusal = toolCalls > 0 ? await this.rateLimit.refusalOf(context) : undefined;
-    await this.rateLimit.addCalls(context, toolCalls - 1);
+    const isToolCall = callSchema.safeParse(message).success;
+    const refusal = isToolCall ? await this.rateLimit.refusalOf(context) : undefined;
     const createServer = (): Server => {
       const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
       server.setRequestHandler('tools/list', () => LISTED);
