@@ -26,9 +26,12 @@ const PAUSE_MS_MAX = 120;
 const AGE_SECONDS = 6 * 3_600;
 const LOOK_MS = 150;
 const IDLE_MS = 60_000;
-/** Checks at the end, with the time between two of them; the last ones find nothing. */
+/** Checks at the end; the last ones find nothing. */
 const CHECKS_MIN = 3;
 const CHECKS_MAX = 12;
+/** Between the first checks every pause ends; between later ones a day, as a deleted upload is tried again for three days. */
+const PAUSE_SECONDS = 3_700;
+const DAY_SECONDS = 86_400;
 
 /** Subscriptions under random histories of their channels, kills, refusals and a quota that runs out. */
 export const follow: Part = async (chaosRun) => {
@@ -149,7 +152,7 @@ class FollowRun {
     await this.acts.end();
     let open = await this.world.books.open();
     for (let checks = 0; checks < CHECKS_MAX; checks += 1) {
-      await this.acts.checkAll();
+      await this.acts.checkAll(checks < CHECKS_MIN ? PAUSE_SECONDS : DAY_SECONDS);
       await until(
         'Nothing runs or is due',
         async () => {

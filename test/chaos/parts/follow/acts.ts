@@ -129,18 +129,18 @@ export class Acts {
     for (const follower of followers) await follower.change('active');
   }
 
-  /** Lets every pause end, and asks for checks, which read the channels anew. */
-  async checkAll(): Promise<void> {
-    await this.endPauses();
+  /** Lets time pass, and asks for checks, which read the channels anew. */
+  async checkAll(seconds: number): Promise<void> {
+    await this.letPass(seconds);
     for (const follower of this.world.followers) await follower.check();
   }
 
   /** Lets time pass, also for what the processes remember of their egresses, while no request is in flight. */
-  private async endPauses(): Promise<void> {
+  private async letPass(seconds: number): Promise<void> {
     const { fleet, fakeYoutube } = this.world;
-    await this.clock.move(PAUSE_SECONDS);
+    await this.clock.move(seconds);
     await until('No request is in flight', () => fakeYoutube.requests.inFlight === 0, REQUESTS_MS, 1);
-    await Promise.all(fleet.running.map((service) => service.skip(PAUSE_SECONDS * 1_000).catch(() => undefined)));
+    await Promise.all(fleet.running.map((service) => service.skip(seconds * 1_000).catch(() => undefined)));
   }
 
   private async publishMany(): Promise<void> {
@@ -162,7 +162,7 @@ export class Acts {
     const match = random.pick<RequestMatch>([{}, { kind: 'browse' }, { kind: 'feed' }, { kind: TEXTS }]);
     await this.clock.move(BETWEEN_CHECKS_SECONDS);
     await this.during({ kind, match });
-    await this.endPauses();
+    await this.letPass(PAUSE_SECONDS);
   }
 
   private async during(fault: Fault): Promise<void> {
