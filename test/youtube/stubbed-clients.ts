@@ -5,7 +5,7 @@ import { RequestQueue } from '../../src/platform/youtube/egress/request-queue.js
 import type { RequestScope } from '../../src/platform/youtube/egress/request-pipeline.js';
 import type { FailedResponse, UpstreamResponse } from '../../src/platform/youtube/egress/upstream-response.js';
 import type { InnertubeQuery } from '../../src/platform/youtube/innertube/clients.js';
-import { ControlChannels } from '../../src/platform/youtube/channel/control-channels.js';
+import { ControlChannels } from '../../src/platform/youtube/channel/channel-reader.js';
 import { InnertubeClient, parsed } from '../../src/platform/youtube/innertube/innertube-client.js';
 import { WebVersion } from '../../src/platform/youtube/innertube/web-version.js';
 import { SignatureTimestamp, WebProofs } from '../../src/platform/youtube/po-token/web-proofs.js';

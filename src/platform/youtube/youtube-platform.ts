@@ -12,9 +12,8 @@ import {
   type UploadsListPage,
   VideoPlatform,
 } from '../video-platform.js';
-import { ChannelReadError } from './channel/channel-errors.js';
-import { addressOf, ChannelReader } from './channel/channel-reader.js';
-import { type Additions, withAdditions } from './channel/list-additions.js';
+import { addressOf, ChannelReader, ListReadError } from './channel/channel-reader.js';
+import { type Additions, ListAdditions, withAdditions } from './channel/list-additions.js';
 import { ListReader } from './channel/list-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
 import type { AttemptEnd } from './egress/attempt.js';
@@ -22,6 +21,7 @@ import { type AttemptResult, readThroughEgresses } from './egress/egress-failove
 import { Experiment } from './egress/experiment.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';
+import { isHardRefusal, isUnreached } from './egress/upstream-response.js';
 import { report } from './event-log.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { withOptional } from './optional-work.js';
@@ -42,6 +42,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     private readonly innertube: InnertubeClient,
     private readonly channels: ChannelReader,
     private readonly lists: ListReader,
+    private readonly additions: ListAdditions,
     private readonly videos: VideoReader,
     private readonly experiment: Experiment,
   ) {
@@ -77,7 +78,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     context: ReadingContext,
   ): Promise<DescribedPage> {
     const reading = Promise.resolve(page);
-    const adding = this.readList(channelId, context, (scope) => this.lists.additions(channelId, reading, scope)).catch(
+    const adding = this.readList(channelId, context, (scope) => this.additions.read(channelId, reading, scope)).catch(
       (): Additions => ({ shorts: null, feed: null }),
     );
     const read = await reading;
@@ -186,16 +187,18 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
       // These state what the platform answered: another egress would get the same answer.
       for (const answer of [ChannelNotFoundError, PlaylistNotFoundError, ContinuationRejectedError])
         if (error instanceof answer) return { result: { error }, end: 'answered' };
-      if (error instanceof UpstreamError && error.cause instanceof ChannelReadError)
-        return { result: { error }, end: await this.endOf(error.cause.about, scope) };
+      if (error instanceof UpstreamError && error.cause instanceof ListReadError)
+        return { result: { error }, end: await this.endOf(error.cause.response, scope) };
       report('error', 'youtube_internal_error', { stack: stackOf(error) });
       return { result: { error: new UpstreamError('upstream_failure', error) }, end: 'answered' };
     }
   }
 
   /** How an attempt at a list ended for its egress, which a control finds out when the list or the egress is refused. */
-  private async endOf(about: ChannelReadError['about'], scope: RequestScope): Promise<AttemptEnd> {
-    if (about !== 'doubtful') return about === 'nothing' ? 'answered' : about;
+  private async endOf(response: ListReadError['response'], scope: RequestScope): Promise<AttemptEnd> {
+    if (response.kind === 'busy') return 'busy';
+    if (response.kind !== 'blocked') return isUnreached(response) ? 'unreached' : 'answered';
+    if (isHardRefusal(response)) return 'refused';
     scope.egress.uses.channel.doubt('list', scope.attempt.subject, 'WEB');
     const doubt = { kind: 'list', client: null, sinceMs: performance.now() } as const;
     return (await this.experiment.settle(doubt, 'WEB', scope)) === 'served' ? 'answered' : 'refused';

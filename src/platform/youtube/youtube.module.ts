@@ -4,8 +4,8 @@ import { Environment } from '../../config/environment.js';
 import { MetricsRegistryModule } from '../../observability/metrics-registry.js';
 import { EgressStates } from '../egress-states.js';
 import { VideoPlatform } from '../video-platform.js';
-import { ChannelReader } from './channel/channel-reader.js';
-import { ControlChannels } from './channel/control-channels.js';
+import { ChannelReader, ControlChannels } from './channel/channel-reader.js';
+import { ListAdditions } from './channel/list-additions.js';
 import { ListReader } from './channel/list-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
 import { Experiment } from './egress/experiment.js';
@@ -53,6 +53,7 @@ import { YoutubePlatform } from './youtube-platform.js';
     ChannelReader,
     ControlChannels,
     ListReader,
+    ListAdditions,
     ControlVideos,
     VideoReader,
     YoutubePlatform,

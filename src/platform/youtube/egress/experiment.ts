@@ -34,8 +34,8 @@ export interface Controls {
     kind: BudgetKind,
     scope: RequestScope,
   ): Promise<ControlEnd | FailedResponse | { kind: 'unparsable' }>;
-  /** A client was refused at an egress while another was served. */
-  rest(egress: Egress, client: YoutubeClient): void;
+  /** A client was refused at an egress while another was served. None where there is no other client. */
+  rest?(egress: Egress, client: YoutubeClient): void;
 }
 
 /** One control that was asked for. */
@@ -135,7 +135,7 @@ export class Experiment {
     const asked = second ? [first, second] : [first];
     if (verdict === 'client-refused') {
       use.clientRefused(kind, client);
-      controls.rest(egress, client);
+      controls.rest?.(egress, client);
     } else if (verdict === 'address-refused' && !egress.gateway) {
       const retryAfter = asked.find(({ retryAfterSeconds }) => retryAfterSeconds !== null);
       use.line.pause(kind, retryAfter?.retryAfterSeconds ?? null);
@@ -182,7 +182,7 @@ export class Experiment {
     const { end } = await this.ask(egress, client, kind ?? 'player', '', probes);
     if (end !== 'served' || kind === null) return end;
     // The clients were refused, and perhaps never the address: the next videos begin with the one that is served.
-    for (const each of refused) if (each !== client) controls.rest(egress, each);
+    for (const each of refused) if (each !== client) controls.rest?.(egress, each);
     this.refused.delete(key);
     return end;
   }

@@ -64,7 +64,7 @@ export function labelOf(response: UpstreamResponse): string {
   }
 }
 
-/** Whether a response refuses the address and its kind of request for certain: the platform's pages and 429 say so. */
+/** Whether the address and its kind of request are refused for certain: the platform's pages and 429 say so, or a pause that followed. */
 export function isHardRefusal(response: UpstreamResponse): boolean {
   return response.kind === 'blocked' && HARD_REASONS.has(response.reason);
 }
@@ -74,6 +74,7 @@ const HARD_REASONS: ReadonlySet<BlockReason> = new Set([
   'captcha',
   'consent',
   'automated-queries',
+  'exit-shut',
 ]);
 
 /** What a caller reads when no response of the platform arrived. */
@@ -85,6 +86,14 @@ export function isUnreached(response: { kind: string; media?: Media }): boolean 
   return (
     kind === 'network' || kind === 'timeout' || kind === 'foreign-page' || (kind === 'http-error' && media === 'html')
   );
+}
+
+/** Whether the platform answered with a JSON error. An HTML page with these statuses comes from a gateway or another server. */
+export function isJsonError(
+  response: { kind: string; status?: number; media?: Media },
+  ...statuses: number[]
+): boolean {
+  return response.kind === 'http-error' && response.media === 'json' && statuses.includes(response.status ?? 0);
 }
 
 /** Parses a response to a POST, which is JSON. */

@@ -5,14 +5,14 @@ import { Attempt } from '../egress/attempt.js';
 import type { Egress } from '../egress/egress.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { RequestPipeline, type RequestScope, serviceScope } from '../egress/request-pipeline.js';
-import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
+import { type FailedResponse, isJsonError, type UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { at, asString, IncompletePageError, isObject, UnreadableError } from '../response-parsing.js';
 import { unlessAborted } from '../unless-aborted.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ClientRequests, CONFIGURED, type InnertubeQuery, type VersionForm } from './clients.js';
 import { CLIENTS_MAX, VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
-import { isInvalidRequest, type VersionProbes, WebVersion } from './web-version.js';
+import { type VersionProbes, WebVersion } from './web-version.js';
 
 /** Longest wait for visitor data; past it requests send none. */
 const VISITOR_TIMEOUT_MS = 5_000;
@@ -71,7 +71,7 @@ export class InnertubeClient {
     const { form } = this.webVersion;
     const sentAtMs = performance.now();
     const response = await this.maskedQuery(query, parse, scope);
-    if (!isOfList(query) || !isInvalidRequest(response)) return response;
+    if (!isOfList(query) || !isJsonError(response, 400)) return response;
     const examined = this.webVersion.examine(form, sentAtMs, this.versionProbes(scope.egress));
     const finding = await unlessAborted(examined, scope.context.signal);
     if (finding === 'served') return response;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { parseJson } from '../../../domain/parse-json.js';
-import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
+import { type FailedResponse, isJsonError, type UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { asString, at } from '../response-parsing.js';
 import { CONFIGURED, type VersionForm } from './clients.js';
@@ -69,7 +69,7 @@ export class WebVersion {
       this.served(this.current);
       return 'served';
     }
-    if (!isInvalidRequest(response)) return response;
+    if (!isJsonError(response, 400)) return response;
     const isServedWithout = isServed(await control(WITHOUT_HEADERS));
     const version = await this.currentVersion(published);
     const renewed: VersionForm = { version, headers: true };
@@ -96,11 +96,6 @@ export class WebVersion {
     }
     return this.published.version;
   }
-}
-
-/** Whether a response is that to an invalid request, which a retired version gets for every list, name and channel. */
-export function isInvalidRequest(response: { kind: string; status?: number; media?: string }): boolean {
-  return response.kind === 'http-error' && response.status === 400 && response.media === 'json';
 }
 
 /** Whether a control has passed: a channel that is not found was looked up too. */

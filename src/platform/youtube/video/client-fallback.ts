@@ -1,6 +1,6 @@
 import { APPS, type YoutubeClient } from '../../../config/environment.js';
 import type { VideoFailureCode } from '../../../domain/transcript.js';
-import { type FailedResponse, isHardRefusal, isUnreached } from '../egress/upstream-response.js';
+import { type FailedResponse, isHardRefusal, isJsonError, isUnreached } from '../egress/upstream-response.js';
 import type { PlayerProblem } from './player-response.js';
 
 /**
@@ -233,11 +233,10 @@ export function unavailableAccordingTo(
 /** The finding of a request for a player response or a text that has no readable response. */
 export function findingOf(response: FailedResponse | { kind: 'unparsable' }, what: 'player' | 'text'): FindingKind {
   // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
-  if (what === 'player' && response.kind === 'http-error' && response.status === 400 && response.media === 'json')
-    return 'client-retired';
+  if (what === 'player' && isJsonError(response, 400)) return 'client-retired';
   if (response.kind === 'busy' || response.kind === 'timeout') return response.kind;
   if (response.kind === 'blocked') {
-    if (isHardRefusal(response) || response.reason === 'exit-shut') return 'address-refused';
+    if (isHardRefusal(response)) return 'address-refused';
     return what === 'player' ? 'refused' : 'text-refused';
   }
   return isUnreached(response) ? 'unreached' : 'failure';
