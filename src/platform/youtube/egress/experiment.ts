@@ -1,9 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { YoutubeClient } from '../../../config/environment.js';
-import { withTimeout } from '../../../domain/with-timeout.js';
+import { withTimeout, unlessAborted } from '../../../domain/with-timeout.js';
 import type { ControlResult } from '../../egress-states.js';
 import { report } from '../event-log.js';
-import { unlessAborted } from '../unless-aborted.js';
 import type { UpstreamMetrics } from '../upstream-metrics.js';
 import { otherApps } from '../video/client-fallback.js';
 import type { UseName } from './attempt.js';

@@ -8,7 +8,7 @@ import { RequestPipeline, type RequestScope, serviceScope } from '../egress/requ
 import { type FailedResponse, isJsonError, type UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { at, asString, IncompletePageError, isObject, UnreadableError } from '../response-parsing.js';
-import { unlessAborted } from '../unless-aborted.js';
+import { unlessAborted } from '../../../domain/with-timeout.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ClientRequests, CONFIGURED, type InnertubeQuery, type VersionForm } from './clients.js';
 import { CLIENTS_MAX, VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
@@ -73,9 +73,9 @@ export class InnertubeClient {
     const response = await this.maskedQuery(query, parse, scope);
     if (!isOfList(query) || !isJsonError(response, 400)) return response;
     const examined = this.webVersion.examine(form, sentAtMs, this.versionProbes(scope.egress));
-    const finding = await unlessAborted(examined, scope.context.signal);
-    if (finding === 'served') return response;
-    return finding === 'replaced' ? this.maskedQuery(query, parse, scope) : finding;
+    const verdict = await unlessAborted(examined, scope.context.signal);
+    if (verdict === 'served') return response;
+    return verdict === 'replaced' ? this.maskedQuery(query, parse, scope) : verdict;
   }
 
   private async maskedQuery<T>(

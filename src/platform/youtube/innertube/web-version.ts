@@ -14,7 +14,7 @@ export interface VersionProbes {
 }
 
 /** A response with 400 concerns what was requested, or another form is served. Else what the control got. */
-type Finding = 'served' | 'replaced' | FailedResponse;
+type VersionVerdict = 'served' | 'replaced' | FailedResponse;
 
 const WITHOUT_HEADERS: VersionForm = { version: null, headers: false };
 
@@ -35,8 +35,8 @@ export class WebVersion {
   retired = false;
   private current = CONFIGURED;
   private servedAtMs = -Infinity;
-  private experiment: Promise<Finding> | undefined;
-  private refused: { finding: FailedResponse; untilMs: number } | undefined;
+  private experiment: Promise<VersionVerdict> | undefined;
+  private refused: { verdict: FailedResponse; untilMs: number } | undefined;
   private published: { version: string | null; untilMs: number } | undefined;
 
   /** What is sent. */
@@ -55,15 +55,15 @@ export class WebVersion {
    *
    * @param form what the request had
    */
-  async examine(form: VersionForm, sentAtMs: number, probes: VersionProbes): Promise<Finding> {
+  async examine(form: VersionForm, sentAtMs: number, probes: VersionProbes): Promise<VersionVerdict> {
     if (form !== this.current) return 'replaced';
     if (this.servedAtMs >= sentAtMs) return 'served';
-    if (this.refused && performance.now() < this.refused.untilMs) return this.refused.finding;
+    if (this.refused && performance.now() < this.refused.untilMs) return this.refused.verdict;
     this.experiment ??= this.ask(probes).finally(() => (this.experiment = undefined));
     return this.experiment;
   }
 
-  private async ask({ control, published }: VersionProbes): Promise<Finding> {
+  private async ask({ control, published }: VersionProbes): Promise<VersionVerdict> {
     const response = await control(this.current);
     if (response.kind === 'ok' || isServed(response)) {
       this.served(this.current);
@@ -75,9 +75,9 @@ export class WebVersion {
     const renewed: VersionForm = { version, headers: true };
     const isRenewed = version !== null && isServed(await control(renewed));
     if (!isRenewed && !isServedWithout) {
-      const finding: FailedResponse = { kind: 'unreadable', expected: 'a version of WEB that the platform serves' };
-      this.refused = { finding, untilMs: performance.now() + REFUSED_MS };
-      return finding;
+      const verdict: FailedResponse = { kind: 'unreadable', expected: 'a version of WEB that the platform serves' };
+      this.refused = { verdict, untilMs: performance.now() + REFUSED_MS };
+      return verdict;
     }
     this.retired = true;
     this.current = isRenewed ? renewed : WITHOUT_HEADERS;

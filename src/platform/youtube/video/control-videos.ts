@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { YoutubeClient } from '../../../config/environment.js';
-import { fetchCaption } from '../captions/caption-fetch.js';
+import { fetchCaption } from './captions.js';
 import type { Egress } from '../egress/egress.js';
 import type { Controls } from '../egress/experiment.js';
 import type { BudgetKind } from '../egress/line.js';

@@ -3,8 +3,8 @@ import type { RequestScope } from '../egress/request-pipeline.js';
 import type { InnertubeClient, ParsedResponse } from '../innertube/innertube-client.js';
 import { countryOf, type VisitorExchange } from '../innertube/visitor-data-cache.js';
 import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/field-masks.js';
-import type { WebProof } from '../po-token/web-proofs.js';
-import { type PlayerReading, readPlayer, readPublishDate, readReel } from './player-response.js';
+import type { WebProof } from './web-proofs.js';
+import { type PlayerResult, readPlayer, readPublishDate, readReel } from './player-response.js';
 
 const SERVED_RECENTLY_MS = 60_000;
 
@@ -43,8 +43,8 @@ export async function requestPlayer(
   { client, proof }: Candidate,
   videoId: string,
   scope: RequestScope,
-  onReading: (reading: PlayerReading) => void = () => undefined,
-): Promise<ParsedResponse<PlayerReading>> {
+  onReading: (reading: PlayerResult) => void = () => undefined,
+): Promise<ParsedResponse<PlayerResult>> {
   const { path, fields, payload, read } = client === 'ANDROID_REEL' ? REEL : PLAYER;
   const query = { kind: 'player', client, path, payload: payload(videoId, proof), fields } as const;
   const send = async () => {

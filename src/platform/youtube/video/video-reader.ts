@@ -8,7 +8,7 @@ import {
   type VideoDetails,
   type VideoOutcome,
 } from '../../../domain/transcript.js';
-import { fetchCaption } from '../captions/caption-fetch.js';
+import { fetchCaption } from './captions.js';
 import type { AttemptEnd } from '../egress/attempt.js';
 import type { AttemptResult } from '../egress/egress-failover.js';
 import type { Doubt, Verdict } from '../egress/egress.js';
@@ -17,28 +17,29 @@ import type { RequestScope } from '../egress/request-pipeline.js';
 import { type FailedResponse, UNREACHED } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
-import { WebProofs } from '../po-token/web-proofs.js';
+import { WebProofs } from './web-proofs.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import {
   codeOf,
   concludeFailure,
   findingOf,
-  findingOfProblem,
+  findingOfPlayer,
+  type Finding,
   type FindingKind,
   type FoundSoFar,
   isDoubt,
   isOfEgress,
   isRefusal,
   isRefused,
+  isRefusalOfToken,
   isUnavailability,
   nextStep,
   type Step,
-  type VideoFinding,
 } from './client-fallback.js';
 import { type ClientResult, ClientOrder } from './client-order.js';
 import { ControlVideos } from './control-videos.js';
 import { type Candidate, requestPlayer } from './player-requests.js';
-import { mergeDetails, type PlayerReading } from './player-response.js';
+import { mergeDetails, type PlayerResult } from './player-response.js';
 import { type PlayerTrack, selectTracks } from './player-tracks.js';
 
 const ALL_CLIENTS_RETIRED =
@@ -85,7 +86,7 @@ export class VideoReader {
 
   /** Rejects only when the scope's signal is aborted. */
   async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<AttemptResult<VideoOutcome>> {
-    const video = new VideoReading(videoId, languages, scope, this.order.candidates(scope.egress));
+    const video = new VideoAttempt(videoId, languages, scope, this.order.candidates(scope.egress));
     // One client is asked in turn, and nothing confirms what it reports.
     if (this.order.allRetired) video.add(null, 'client-retired');
     const asked: YoutubeClient[] = [];
@@ -108,7 +109,7 @@ export class VideoReader {
   }
 
   /** Asks for the video as a client. Null when another client may return the text. */
-  private async ask(client: YoutubeClient, video: VideoReading): Promise<VideoOutcome | null> {
+  private async ask(client: YoutubeClient, video: VideoAttempt): Promise<VideoOutcome | null> {
     const { videoId, scope } = video;
     video.remaining.splice(video.remaining.indexOf(client), 1);
     // Read for each client, because the deadline changes when a later caller joins.
@@ -129,7 +130,7 @@ export class VideoReader {
     return outcome;
   }
 
-  private async askPlayer(candidate: Candidate, video: VideoReading): Promise<VideoOutcome | null> {
+  private async askPlayer(candidate: Candidate, video: VideoAttempt): Promise<VideoOutcome | null> {
     const { client } = candidate;
     const { videoId, scope } = video;
     const response = await requestPlayer(this.innertube, candidate, videoId, scope, ({ kind }) =>
@@ -145,14 +146,14 @@ export class VideoReader {
     const { kind, status, reason, country } = reading;
     if (kind === 'unknown-status') report('warn', 'youtube_unknown_playability', { client, videoId, status, reason });
     if (kind === 'country-restricted') video.message = restrictedIn(country);
-    video.add(client, findingOfProblem(kind, video.sawTracks));
+    video.add(client, findingOfPlayer(kind, video.sawTracks));
     return null;
   }
 
   /** Reports a fact when a client that states it is served at this egress; otherwise its word does not count. */
   private async confirm(
     { kind, witnesses }: Extract<Step, { do: 'confirm' }>,
-    video: VideoReading,
+    video: VideoAttempt,
   ): Promise<AttemptResult<VideoOutcome> | null> {
     const { egress, hasAlternative } = video.scope;
     const isDoubtful = isUnavailability(kind);
@@ -187,7 +188,7 @@ export class VideoReader {
   }
 
   /** Finds out whether the video is at fault: then what its clients found is about it. @param client null for any */
-  private async examine(video: VideoReading, client: YoutubeClient | null): Promise<Verdict | null> {
+  private async examine(video: VideoAttempt, client: YoutubeClient | null): Promise<Verdict | null> {
     const { firstDoubt } = video;
     if (!firstDoubt) return null;
     const verdict = await this.settle({ ...firstDoubt, client }, client ?? firstDoubt.client, video);
@@ -196,14 +197,14 @@ export class VideoReader {
     return verdict;
   }
 
-  private async settle(doubt: Doubt, client: YoutubeClient, video: VideoReading): Promise<Verdict> {
+  private async settle(doubt: Doubt, client: YoutubeClient, video: VideoAttempt): Promise<Verdict> {
     const verdict = await this.experiment.settle(doubt, client, video.scope);
     if (verdict === 'address-refused') video.add(null, verdict);
     return verdict;
   }
 
   /** The result when no client returned a final one. */
-  private async conclude(video: VideoReading): Promise<AttemptResult<VideoOutcome>> {
+  private async conclude(video: VideoAttempt): Promise<AttemptResult<VideoOutcome>> {
     const isSession = video.session !== null && isRefused(video);
     if (video.doubt !== 'settled' && !video.has('address-refused') && !isSession) await this.examine(video, null);
     const concluded = video.conclude();
@@ -218,8 +219,8 @@ export class VideoReader {
 
   private async readTracks(
     candidate: Candidate,
-    { tracks, defaults }: Extract<PlayerReading, { kind: 'tracks' }>,
-    video: VideoReading,
+    { tracks, defaults }: Extract<PlayerResult, { kind: 'tracks' }>,
+    video: VideoAttempt,
   ): Promise<VideoOutcome | null> {
     const { client } = candidate;
     this.controls.recordServed(video.scope, client, video.videoId, 'player');
@@ -245,7 +246,7 @@ export class VideoReader {
     return null;
   }
 
-  private async fetchTrack(candidate: Candidate, track: PlayerTrack, video: VideoReading): Promise<void> {
+  private async fetchTrack(candidate: Candidate, track: PlayerTrack, video: VideoAttempt): Promise<void> {
     const { client, proof } = candidate;
     // The URL requires a PO token: a request would only return an empty body.
     if (track.needsToken && !proof) return video.add(client, 'token-required');
@@ -255,15 +256,15 @@ export class VideoReader {
       video.texts.set(trackKey(track), text.segments);
       this.controls.recordServed(scope, client, videoId, 'captions');
     } else if (text.kind === 'withheld') video.add(client, 'text-refused');
-    else this.addFailure(candidate, 'text', text, video);
+    else this.addFailure(candidate, 'captions', text, video);
   }
 
   /** Adds what a request without a readable response says about its client. */
   private addFailure(
     { client }: Candidate,
-    what: 'player' | 'text',
+    what: 'player' | 'captions',
     response: Exclude<ParsedResponse<unknown>, { kind: 'parsed' }> | FailedResponse,
-    video: VideoReading,
+    video: VideoAttempt,
   ): void {
     const { videoId, scope } = video;
     if ('expected' in response) report('warn', 'youtube_unreadable', { client, videoId, expected: response.expected });
@@ -271,13 +272,13 @@ export class VideoReader {
       report('warn', 'youtube_unreached', { exit: scope.egress.name, videoId, cause: causeOf(response.cause) });
     if (response.kind === 'blocked') video.retryAfterSeconds ??= response.retryAfterSeconds;
     if (response.kind === 'busy') video.busyForSeconds = response.retryAfterSeconds;
-    video.add(client, findingOf(response, what), what === 'text' ? 'captions' : 'player');
+    video.add(client, findingOf(response, what), what);
   }
 }
 
 /** What one attempt at a video has found so far. */
-class VideoReading implements FoundSoFar {
-  readonly findings: VideoFinding[] = [];
+class VideoAttempt implements FoundSoFar {
+  readonly findings: Finding[] = [];
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts = new Map<string, readonly Segment[]>();
   details: VideoDetails = NO_DETAILS;
@@ -327,7 +328,7 @@ class VideoReading implements FoundSoFar {
     kind: FindingKind,
     request: Doubt['kind'] = kind === 'text-refused' ? 'captions' : 'player',
   ): void {
-    const ofToken = client === 'WEB' && (kind === 'refused' || kind === 'text-refused');
+    const ofToken = client === 'WEB' && isRefusalOfToken(kind);
     this.findings.push({ client, kind: ofToken ? 'token-required' : kind });
     if (!isDoubt(kind) || client === null || client === 'WEB') return;
     this.isAlone = this.scope.egress.uses.video.doubt(request, this.videoId, client);
@@ -390,7 +391,7 @@ function refusedKey(videoId: string, languages: readonly string[]): string {
 /** How each client ended that was asked, the last of which brought the outcome, if there is one. */
 function resultsOf(
   asked: readonly YoutubeClient[],
-  { findings }: VideoReading,
+  { findings }: VideoAttempt,
   outcome: VideoOutcome | null,
 ): ClientResult[] {
   return asked.map((client, index) => {
