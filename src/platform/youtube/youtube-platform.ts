@@ -15,12 +15,10 @@ import {
 import { addressOf, ChannelReader, ListReadError } from './channel/channel-reader.js';
 import { type Additions, ListAdditions, withAdditions } from './channel/list-additions.js';
 import { ListReader } from './channel/list-reader.js';
-import { EgressPool } from './egress/egress-pool.js';
-import type { AttemptEnd } from './egress/attempt.js';
-import { type AttemptResult, readThroughEgresses } from './egress/egress-failover.js';
+import { type AttemptEnd, RetryBudget } from './egress/attempt.js';
+import { type AttemptResult, EgressPool } from './egress/egress-pool.js';
 import { Experiment } from './egress/experiment.js';
 import type { RequestScope } from './egress/request-pipeline.js';
-import { RetryBudget } from './egress/retry.js';
 import { isHardRefusal, isUnreached } from './egress/upstream-response.js';
 import { report } from './event-log.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
@@ -103,7 +101,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     context: ReadingContext,
     read: (scope: RequestScope) => Promise<T>,
   ): Promise<T> {
-    const end = await readThroughEgresses(this.egresses, {
+    const end = await this.egresses.read({
       ...{ use: 'channel', subject, context, retries: this.environment.UPSTREAM_RETRIES },
       attempt: (scope) => this.attemptList(scope, read),
     });
@@ -123,7 +121,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     context.signal.throwIfAborted();
     const remembered = this.videos.remembered(videoId, languages);
     if (remembered) return remembered;
-    const read = await readThroughEgresses(this.egresses, {
+    const read = await this.egresses.read({
       ...{ use: 'video', subject: videoId, context },
       // Shared by the attempts through all egresses: a gateway has eight for each video.
       retries: new RetryBudget(this.environment.UPSTREAM_RETRIES),

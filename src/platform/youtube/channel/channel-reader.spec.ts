@@ -9,7 +9,7 @@ import {
   redirectedUrl,
 } from '../../../../test/pages/youtube-pages.js';
 import { newScope } from '../../../../test/youtube/egresses.js';
-import { RetryBudget } from '../egress/retry.js';
+import { RetryBudget } from '../egress/attempt.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
 import type { InnertubeQuery } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';

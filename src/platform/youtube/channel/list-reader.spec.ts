@@ -16,7 +16,7 @@ import {
 import { newScope } from '../../../../test/youtube/egresses.js';
 import { ContinuationRejectedError, type UploadsListPage } from '../../video-platform.js';
 import { RequestQueue } from '../egress/request-queue.js';
-import { RetryBudget } from '../egress/retry.js';
+import { RetryBudget } from '../egress/attempt.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import type { InnertubeQuery } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';

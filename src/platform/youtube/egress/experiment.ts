@@ -6,7 +6,7 @@ import { report } from '../event-log.js';
 import type { UpstreamMetrics } from '../upstream-metrics.js';
 import { otherApps } from '../video/client-fallback.js';
 import type { UseName } from './attempt.js';
-import type { Doubt, Egress, EgressUse, Verdict } from './egress.js';
+import type { ControlEnd, Doubt, Egress, EgressUse, Probes, Verdict } from './egress.js';
 import type { BudgetKind } from './line.js';
 import { type RequestScope, serviceScope } from './request-pipeline.js';
 import { type FailedResponse, isUnreached } from './upstream-response.js';
@@ -16,9 +16,6 @@ const OTHERS_WAIT_MS = 30_000;
 /** The time for a control before the deadline. */
 const CONTROL_MS = 5_000;
 const TIMEOUT_MS = 20_000;
-
-/** How the request for a control ended. `unreached`: no response of the platform arrived. `unknown`: it said nothing. */
-export type ControlEnd = Exclude<ControlResult, 'client_refused'>;
 
 /** The controls of one use: videos, or channels, that are known to be served. */
 export interface Controls {
@@ -59,7 +56,7 @@ const RESULTS: Readonly<Record<Verdict, ControlResult>> = {
  * another caller that was sent later, which costs nothing, or else a control. Until then nobody else is affected, unless a
  * second channel or video in a row is refused: then what has not started waits for the verdict.
  */
-export class Experiment {
+export class Experiment implements Probes {
   /** By the name of an egress and its use: the controls at the ends of pauses, so that each is asked for with another client. */
   private readonly probes = new Map<string, number>();
   /** The same: the clients whose controls were refused since an experiment paused the egress. */

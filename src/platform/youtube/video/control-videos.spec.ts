@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { newContext, newScope, nextEgress } from '../../../../test/youtube/egresses.js';
 import { Failed, listing, newReader, type StubbedPlatform } from '../../../../test/youtube/stubbed-clients.js';
 import type { YoutubeClient } from '../../../config/environment.js';
-import type { ControlEnd } from '../egress/experiment.js';
+import type { ControlEnd } from '../egress/egress.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
 
 Logger.overrideLogger(false);

@@ -10,7 +10,7 @@ import {
 } from '../../../domain/transcript.js';
 import { fetchCaption } from './captions.js';
 import type { AttemptEnd } from '../egress/attempt.js';
-import type { AttemptResult } from '../egress/egress-failover.js';
+import type { AttemptResult } from '../egress/egress-pool.js';
 import type { Doubt, Verdict } from '../egress/egress.js';
 import { Experiment } from '../egress/experiment.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
