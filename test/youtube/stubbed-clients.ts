@@ -12,7 +12,7 @@ import { WebProofs } from '../../src/platform/youtube/video/web-proofs.js';
 import { at } from '../../src/platform/youtube/response-parsing.js';
 import { UpstreamMetrics } from '../../src/platform/youtube/upstream-metrics.js';
 import { ClientOrder } from '../../src/platform/youtube/video/client-order.js';
-import { ControlVideos } from '../../src/platform/youtube/video/control-videos.js';
+import { ControlVideos } from '../../src/platform/youtube/video/player-requests.js';
 import { VideoReader } from '../../src/platform/youtube/video/video-reader.js';
 
 /** A response of the platform that is not a player response. */
@@ -81,6 +81,6 @@ export function newReader(platform: StubbedPlatform = {}, settings: Partial<Envi
   const controls = new ControlVideos(innertube, order);
   const experiment = new Experiment({ video: controls, channel: new ControlChannels(innertube) }, metrics);
   const webProofs = new WebProofs(environment, innertube, metrics);
-  const reader = new VideoReader(innertube, order, webProofs, controls, experiment, metrics);
-  return { reader, controls, experiment, order, asked };
+  const reader = new VideoReader(innertube, order, webProofs, experiment, metrics);
+  return { reader, experiment, order, asked };
 }

@@ -15,7 +15,7 @@ import { InnertubeClient } from './innertube/innertube-client.js';
 import { WebVersion } from './innertube/web-version.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
 import { ClientOrder } from './video/client-order.js';
-import { ControlVideos } from './video/control-videos.js';
+import { ControlVideos } from './video/player-requests.js';
 import { VideoReader } from './video/video-reader.js';
 import { WebProofs } from './video/web-proofs.js';
 import { YoutubePlatform } from './youtube-platform.js';

@@ -37,7 +37,6 @@ import {
   type Step,
 } from './client-fallback.js';
 import { type ClientResult, ClientOrder } from './client-order.js';
-import { ControlVideos } from './control-videos.js';
 import { type Candidate, requestPlayer } from './player-requests.js';
 import { mergeDetails, type PlayerResult } from './player-response.js';
 import { type PlayerTrack, selectTracks } from './player-tracks.js';
@@ -75,7 +74,6 @@ export class VideoReader {
     private readonly innertube: InnertubeClient,
     private readonly order: ClientOrder,
     private readonly webProofs: WebProofs,
-    private readonly controls: ControlVideos,
     private readonly experiment: Experiment,
     private readonly metrics: UpstreamMetrics,
   ) {}
@@ -223,7 +221,7 @@ export class VideoReader {
     video: VideoAttempt,
   ): Promise<VideoOutcome | null> {
     const { client } = candidate;
-    this.controls.recordServed(video.scope, client, video.videoId, 'player');
+    this.order.recordServed(video.scope, client, video.videoId, 'player');
     const chosen = selectTracks(tracks, defaults, video.languages);
     if (chosen.length === 0) {
       // An earlier client listed the tracks: their text is withheld, not missing.
@@ -254,7 +252,7 @@ export class VideoReader {
     const text = await fetchCaption(this.innertube, client, track, videoId, scope, proof?.poToken);
     if (text.kind === 'text') {
       video.texts.set(trackKey(track), text.segments);
-      this.controls.recordServed(scope, client, videoId, 'captions');
+      this.order.recordServed(scope, client, videoId, 'captions');
     } else if (text.kind === 'withheld') video.add(client, 'text-refused');
     else this.addFailure(candidate, 'captions', text, video);
   }
