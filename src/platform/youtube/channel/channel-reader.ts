@@ -3,7 +3,7 @@ import type { YoutubeClient } from '../../../config/environment.js';
 import type { ChannelReference } from '../../../domain/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
-import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import { YOUTUBE_ORIGIN } from '../egress/http-transport.js';
 import { Attempt } from '../egress/attempt.js';
 import type { Controls } from '../egress/experiment.js';
 import type { BudgetKind } from '../egress/line.js';

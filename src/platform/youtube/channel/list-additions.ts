@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Upload } from '../../../domain/transcript.js';
 import type { UploadsListPage } from '../../video-platform.js';
-import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import { YOUTUBE_ORIGIN } from '../egress/http-transport.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { report } from '../event-log.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';

@@ -5,7 +5,7 @@ import type { EgressState, EgressStates } from '../../egress-states.js';
 import type { ReadingContext, Requester } from '../../video-platform.js';
 import { countAttempts, exportEgressStates } from '../upstream-metrics.js';
 import { Attempt, type AttemptEnd, EGRESS_USES, RetryBudget, type UseName } from './attempt.js';
-import { ConfiguredEgress, type Egress, type Probes, type TakenEgress } from './egress.js';
+import { ConfiguredEgress, type Egress, type Probes, type OpenEgress } from './egress.js';
 import type { RequestScope } from './request-pipeline.js';
 import type { RequestQueue } from './request-queue.js';
 
@@ -23,6 +23,11 @@ const REPORTED_FIRST: readonly AttemptEnd[] = ['busy', 'refused', 'unreached', '
 export interface AttemptResult<T> {
   result: T;
   end: AttemptEnd;
+}
+
+interface TakenEgress extends OpenEgress {
+  /** Whether another egress, or another session of this one, can be tried. */
+  readonly hasAlternative: boolean;
 }
 
 /** A channel or video that is read, one attempt after another. */
@@ -130,7 +135,7 @@ export class EgressPool implements EgressStates {
     const first = minimumOf(ready, (member) => this.queue.waitMs(lineOf(member), requester)) ?? last[0];
     if (!first) return null;
     this.turn = (this.members.indexOf(first) + 1) % this.members.length;
-    return first.open(ready.some((member) => member !== first));
+    return { ...first.open(), hasAlternative: first.isGateway || ready.some((member) => member !== first) };
   }
 
   /** Seconds until the first of the refused egresses may serve again; null while one is not refused. */

@@ -180,10 +180,8 @@ export class OptionalBackoff {
   }
 }
 
-export interface TakenEgress {
+export interface OpenEgress {
   readonly egress: Egress;
-  /** Whether another egress, or another session of this one, can be tried. */
-  readonly hasAlternative: boolean;
   /** Closes the session of a gateway. */
   readonly release: () => void;
 }
@@ -232,8 +230,8 @@ export class ConfiguredEgress {
   }
 
   /** Opens a session of a gateway, with connections of its own so that it gets an address of its own. */
-  open(hasAlternative = false): TakenEgress {
-    if (this.direct) return { egress: this.direct, hasAlternative, release: () => undefined };
+  open(): OpenEgress {
+    if (this.direct) return { egress: this.direct, release: () => undefined };
     const { name, uses } = this;
     const url = this.proxyUrl?.replaceAll(SESSION, randomBytes(8).toString('hex')) ?? null;
     const dispatcher = openDispatcher(url, this.environment, CONNECTIONS_PER_SESSION);
@@ -248,7 +246,7 @@ export class ConfiguredEgress {
     const ownUses = { channel: new EgressUse(uses.channel.line, false), video: new EgressUse(uses.video.line, false) };
     const keepOpen = (work: Promise<unknown>) => void works.push(work);
     const egress = { name, dispatcher, uses: ownUses, optional: new OptionalBackoff(), gateway: this, keepOpen };
-    return { egress, hasAlternative: true, release };
+    return { egress, release };
   }
 
   /** Ends a pause that is over, or prolongs it, by a control. */

@@ -5,9 +5,15 @@ import type { ReadingContext } from '../../video-platform.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { Attempt, RetryBudget, type UseName } from './attempt.js';
 import type { Egress } from './egress.js';
-import { ExchangeListener, isTimeout, type OutgoingRequest, transfer, UnreadableBodyError } from './http-transport.js';
+import {
+  ExchangeListener,
+  isTimeout,
+  type OutgoingRequest,
+  transfer,
+  UnreadableBodyError,
+  addressKind,
+} from './http-transport.js';
 import type { BudgetKind } from './line.js';
-import { addressKind } from './platform-url.js';
 import { RequestQueue } from './request-queue.js';
 import {
   classifyResponse,

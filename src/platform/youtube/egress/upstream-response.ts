@@ -1,6 +1,6 @@
 import { parseUrl } from '../../../domain/page-url.js';
 import { parseJson } from '../../../domain/parse-json.js';
-import { addressKind, YOUTUBE_ORIGIN } from './platform-url.js';
+import { addressKind, YOUTUBE_ORIGIN } from './http-transport.js';
 
 /** Why the platform refuses the caller rather than the requested resource. */
 type BlockReason =

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import { Attempt } from '../egress/attempt.js';
 import type { Egress } from '../egress/egress.js';
-import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import { YOUTUBE_ORIGIN } from '../egress/http-transport.js';
 import { RequestPipeline, type RequestScope, serviceScope } from '../egress/request-pipeline.js';
 import { type FailedResponse, isJsonError, type UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';

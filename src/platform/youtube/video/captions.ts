@@ -4,7 +4,7 @@ import type { YoutubeClient } from '../../../config/environment.js';
 import { parseUrl } from '../../../domain/page-url.js';
 import { parseJson } from '../../../domain/parse-json.js';
 import type { Segment } from '../../../domain/transcript.js';
-import { addressKind } from '../egress/platform-url.js';
+import { addressKind } from '../egress/http-transport.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import type { InnertubeClient } from '../innertube/innertube-client.js';

@@ -183,6 +183,12 @@ export function isRefusal(kind: FindingKind): boolean {
   return FINDINGS[kind].code === 'upstream_blocked';
 }
 
+/** Whether a client failed of which this was found. @param isRead whether another one brought the text */
+export function isFailureOfClient(kind: FindingKind, isRead: boolean): boolean {
+  if (kind === 'failure' || isOfEgress(kind)) return true;
+  return kind === 'no-captions' ? isRead : isDoubt(kind) && !isUnavailability(kind);
+}
+
 /** The failure code of a finding. */
 export function codeOf(kind: FindingKind): VideoFailureCode {
   return FINDINGS[kind].code;

@@ -28,6 +28,7 @@ import {
   type FindingKind,
   type FoundSoFar,
   isDoubt,
+  isFailureOfClient,
   isOfEgress,
   isRefusal,
   isRefused,
@@ -87,29 +88,35 @@ export class VideoReader {
     const video = new VideoAttempt(videoId, languages, scope, this.order.candidates(scope.egress));
     // One client is asked in turn, and nothing confirms what it reports.
     if (this.order.allRetired) video.add(null, 'client-retired');
-    const asked: YoutubeClient[] = [];
     let answer: AttemptResult<VideoOutcome> | null = null;
     try {
       while (!answer) {
         const step = nextStep(video);
-        if (step.do === 'ask') {
-          asked.push(step.client);
-          const outcome = await this.ask(step.client, video);
-          answer = outcome && { result: outcome, end: 'answered' };
-        } else if (step.do === 'examine') await this.examine(video, null);
-        else if (step.do === 'confirm') answer = await this.confirm(step, video);
-        else return await this.conclude(video);
+        switch (step.do) {
+          case 'ask':
+            answer = await this.ask(step.client, video);
+            break;
+          case 'examine':
+            await this.examine(video, null);
+            break;
+          case 'confirm':
+            answer = await this.confirm(step, video);
+            break;
+          case 'end':
+            return await this.conclude(video);
+        }
       }
       return answer;
     } finally {
-      this.order.learn(scope.egress, videoId, resultsOf(asked, video, answer?.result ?? null));
+      this.order.learn(scope.egress, videoId, video.results(answer?.result ?? null));
     }
   }
 
   /** Asks for the video as a client. Null when another client may return the text. */
-  private async ask(client: YoutubeClient, video: VideoAttempt): Promise<VideoOutcome | null> {
+  private async ask(client: YoutubeClient, video: VideoAttempt): Promise<AttemptResult<VideoOutcome> | null> {
     const { videoId, scope } = video;
     video.remaining.splice(video.remaining.indexOf(client), 1);
+    video.asked.push(client);
     // Read for each client, because the deadline changes when a later caller joins.
     if (performance.now() >= scope.context.deadlineAtMs) {
       video.add(null, 'timeout');
@@ -125,7 +132,7 @@ export class VideoReader {
     const outcome = await this.askPlayer({ client, proof }, video);
     if (proof && video.findings.some((finding) => finding.client === client && isRefusal(finding.kind)))
       this.webProofs.reject(videoId);
-    return outcome;
+    return outcome && { result: outcome, end: 'answered' };
   }
 
   private async askPlayer(candidate: Candidate, video: VideoAttempt): Promise<VideoOutcome | null> {
@@ -277,6 +284,8 @@ export class VideoReader {
 /** What one attempt at a video has found so far. */
 class VideoAttempt implements FoundSoFar {
   readonly findings: Finding[] = [];
+  /** The clients that were asked, in their order. */
+  readonly asked: YoutubeClient[] = [];
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts = new Map<string, readonly Segment[]>();
   details: VideoDetails = NO_DETAILS;
@@ -377,6 +386,17 @@ class VideoAttempt implements FoundSoFar {
     return this.doubt !== 'settled' && isUnreached ? 'unreached' : 'answered';
   }
 
+  /** How each client ended that was asked, the last of which brought the outcome, if there is one. */
+  results(outcome: VideoOutcome | null): ClientResult[] {
+    const isRead = outcome?.ok === true;
+    return this.asked.map((client, index) => {
+      if (outcome && index === this.asked.length - 1) return { client, end: 'answered' };
+      const found = this.findings.filter((finding) => finding.client === client).map(({ kind }) => kind);
+      if (found.includes('client-retired')) return { client, end: 'retired' };
+      return { client, end: found.some((kind) => isFailureOfClient(kind, isRead)) ? 'failed' : 'other' };
+    });
+  }
+
   has(kind: FindingKind): boolean {
     return this.findings.some((finding) => finding.kind === kind);
   }
@@ -384,26 +404,6 @@ class VideoAttempt implements FoundSoFar {
 
 function refusedKey(videoId: string, languages: readonly string[]): string {
   return [videoId, ...languages].join(' ');
-}
-
-/** How each client ended that was asked, the last of which brought the outcome, if there is one. */
-function resultsOf(
-  asked: readonly YoutubeClient[],
-  { findings }: VideoAttempt,
-  outcome: VideoOutcome | null,
-): ClientResult[] {
-  return asked.map((client, index) => {
-    if (outcome && index === asked.length - 1) return { client, end: 'answered' };
-    const found = findings.filter((finding) => finding.client === client).map(({ kind }) => kind);
-    if (found.includes('client-retired')) return { client, end: 'retired' };
-    // One that lists no captions where another one does fails too.
-    const isFailed = (kind: FindingKind) =>
-      kind === 'failure' ||
-      isOfEgress(kind) ||
-      (kind === 'no-captions' && outcome?.ok === true) ||
-      (isDoubt(kind) && !isUnavailability(kind));
-    return { client, end: found.some(isFailed) ? 'failed' : 'other' };
-  });
 }
 
 function restrictedIn(country: string | null | undefined): string {
