@@ -212,18 +212,7 @@ export async function withRetries(
 }
 
 function isTransient(response: UpstreamResponse): boolean {
-  switch (response.kind) {
-    case 'ok':
-    case 'busy':
-      return false;
-    case 'blocked':
-      return response.reason === 'empty-body';
-    case 'http-error':
-      return response.status >= 500 || response.status === 408;
-    case 'timeout':
-    case 'network':
-    case 'foreign-page':
-    case 'unreadable':
-      return true;
-  }
+  if (response.kind === 'blocked') return response.reason === 'empty-body';
+  if (response.kind === 'http-error') return response.status >= 500 || response.status === 408;
+  return response.kind !== 'ok' && response.kind !== 'busy';
 }

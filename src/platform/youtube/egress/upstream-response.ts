@@ -46,22 +46,11 @@ export type UpstreamResponse = ReadableResponse | FailedResponse;
 
 /** The label of a response for logs and metrics, from a small set; it never contains text from the platform. */
 export function labelOf(response: UpstreamResponse): string {
-  switch (response.kind) {
-    case 'ok':
-      // A caption URL refuses with an empty body, so it has its own label.
-      return response.media === 'empty' ? 'empty' : 'ok';
-    case 'blocked':
-      return `blocked:${response.reason}`;
-    case 'http-error':
-      return `http-${Math.floor(response.status / 100)}xx`;
-    case 'foreign-page':
-      return 'unreadable';
-    case 'busy':
-    case 'timeout':
-    case 'network':
-    case 'unreadable':
-      return response.kind;
-  }
+  // A caption URL refuses with an empty body, so it has its own label.
+  if (response.kind === 'ok') return response.media === 'empty' ? 'empty' : 'ok';
+  if (response.kind === 'blocked') return `blocked:${response.reason}`;
+  if (response.kind === 'http-error') return `http-${Math.floor(response.status / 100)}xx`;
+  return response.kind === 'foreign-page' ? 'unreadable' : response.kind;
 }
 
 /** Whether the address and its kind of request are refused for certain: the platform's pages and 429 say so, or a pause that followed. */
