@@ -210,17 +210,22 @@ export class ConfiguredEgress {
     const { UPSTREAM_PLAYER_PER_MINUTE, UPSTREAM_TIMEDTEXT_PER_MINUTE, UPSTREAM_CONCURRENCY } = environment;
     const isGateway = (this.isGateway = proxyUrl?.includes(SESSION) === true);
     const slots = { max: UPSTREAM_CONCURRENCY, running: 0 };
-    const shared = { now, startsSlowly: !isGateway, onChange: () => queue.startNext() };
     const line = (use: UseName, rates: Line['rates'], videos?: Line) => {
       const onPause = (kind: BudgetKind, pauseMs: number | null) => this.reportPause(use, kind, pauseMs);
-      return queue.open(new Line(slots, rates, { ...shared, onPause }, videos));
+      const options = { now, startsSlowly: !isGateway, onChange: () => queue.startNext(), onPause };
+      return queue.open(new Line(slots, rates, options, videos));
     };
-    const ofVideos: readonly (readonly [BudgetKind, SendingRate])[] = [
-      ['player', new SendingRate({ ceilingPerMinute: UPSTREAM_PLAYER_PER_MINUTE }, now)],
-      ['captions', new SendingRate({ ceilingPerMinute: UPSTREAM_TIMEDTEXT_PER_MINUTE }, now)],
-    ];
-    const videos = line('video', new Map(ofVideos));
-    const channels = line('channel', new Map([['list', new SendingRate({ background: 'apart' }, now)]]), videos);
+    const player = new SendingRate({ ceilingPerMinute: UPSTREAM_PLAYER_PER_MINUTE }, now);
+    const captions = new SendingRate({ ceilingPerMinute: UPSTREAM_TIMEDTEXT_PER_MINUTE }, now);
+    const list = new SendingRate({ background: 'apart' }, now);
+    const videos = line(
+      'video',
+      new Map<BudgetKind, SendingRate>([
+        ['player', player],
+        ['captions', captions],
+      ]),
+    );
+    const channels = line('channel', new Map([['list', list]]), videos);
     this.uses = { channel: new EgressUse(channels, !isGateway), video: new EgressUse(videos, !isGateway) };
     if (!isGateway) {
       const dispatcher = openDispatcher(proxyUrl, environment);
