@@ -251,9 +251,6 @@ BEGIN
     old_state := v_job.state;
     RETURN NEXT;
   END LOOP;
-  WITH added AS (DELETE FROM job_counts WHERE (SELECT count(*) > 100 FROM job_counts) RETURNING *)
-  INSERT INTO job_counts (state, reason, jobs, stored_bytes, is_subscription)
-    SELECT state, reason, sum(jobs), sum(stored_bytes), is_subscription FROM added GROUP BY state, reason, is_subscription;
 END $$;
 
 -- Removes results that have expired or were deleted, some rows of one job at a time, and then the job itself: at once when
