@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { requestContext } from '../http/request-context.js';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/validation.js';
+import { requestContext } from '../http/server/request-context.js';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/routes/validation.js';
 import type { Chunk } from '../transcripts/formats/json.js';
 import { HeldTexts, ResponseMemory } from '../transcripts/response-memory.js';
 import { acceptedType, ResponseWriter } from '../transcripts/response/response-writer.js';

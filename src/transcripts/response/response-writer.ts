@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { requestContext } from '../../http/request-context.js';
+import { requestContext } from '../../http/server/request-context.js';
 import { GzipMember } from '../cache/gzip-member.js';
 import { deflate, inflate, type TranscriptText } from '../cache/transcript-text.js';
 import type { Chunk } from '../formats/json.js';
