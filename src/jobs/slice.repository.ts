@@ -74,9 +74,7 @@ export class SliceRepository {
     const claim = randomUUID();
     const [row] = await this.database.query<ClaimedRow[]>(
       `SELECT ${CHANGED}, CASE WHEN organization.deleted_at IS NULL THEN organization.plan END AS plan,
-              CASE WHEN (result.job).next_check_at <= clock_now() THEN 'check'
-                WHEN (result.job).check_seconds IS NULL AND (result.job).listed_at IS NULL
-                  AND coalesce((result.job).list_retry_at <= clock_now(), true) THEN 'listing' ELSE 'videos' END AS kind,
+              coalesce(job_slice_kind(result.job, $4), 'videos') AS kind,
               (result.job).next_check_at::text AS due_at,
               (extract(epoch FROM clock_now() - (result.job).next_check_at) * 1000)::double precision AS due_age_ms,
               coalesce(extract(epoch FROM clock_now() - (result.job).unread_since), 0)::double precision AS unread_seconds,
