@@ -7,7 +7,24 @@ import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transp
 import type { Environment } from '../config/environment.js';
 import { causeText } from '../http/errors/error-report.js';
 import { RepeatedLines } from '../observability/logging/repeated-lines.js';
-import type { ReplyChannel } from './message-context.js';
+
+/** The message's way back to its caller. */
+export interface ReplyChannel {
+  /** The pattern (TCP) or subject (NATS) of the message, in logs and spans. */
+  readonly name: string;
+  /** What messages arrive by: a connection (TCP) or a subject (NATS). It has at most half of a process's open messages. */
+  readonly source: unknown;
+  /** The address of the caller; undefined when the transport does not know it. */
+  readonly address: string | undefined;
+  /** Contains `traceparent` and `tracestate` when the caller sent them. */
+  readonly traceHeaders: object;
+  /** The maximum size of an event in bytes of JSON; undefined when there is none. */
+  readonly eventBytesMax?: number | undefined;
+  /** @returns removes the callback */
+  onDisconnect(callback: () => void): () => void;
+  /** Resolves when the reader (TCP) or the NATS server has taken what was sent. @param signal ends the wait (TCP) */
+  taken(signal: AbortSignal): Promise<void>;
+}
 
 const logger = new Logger('Messages');
 const faults = new RepeatedLines((line) => logger.warn(line));

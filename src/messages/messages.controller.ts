@@ -16,6 +16,7 @@ import { OnJobs } from '../jobs/dto/api-jobs.js';
 import { ResultsQueryDto } from '../jobs/dto/jobs-request.dto.js';
 import { ResultsResponse, type ReadResults } from '../jobs/results-response.js';
 import { SubscriptionsService } from '../jobs/subscriptions.service.js';
+import { requestContextOf } from '../http/server/request-context.js';
 import { Reads } from '../http/routes/route.decorators.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
@@ -26,16 +27,15 @@ import { givenVideos } from '../transcripts/sources/video-list.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 import type { TranscriptsRequest } from '../transcripts/call-plan.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { messageContext, type MessageContext } from './message-context.js';
 import { readIdMessage, readVideosMessage } from './message-reader.js';
+import type { MessageContext } from './open-messages.js';
 
 /** Handles the messages of a pattern, which over NATS is the subject, behind the guards of the operation over HTTP. */
 const OnMessage = (pattern: string, ...guards: MethodDecorator[]): MethodDecorator =>
   applyDecorators(MessagePattern(pattern), Reads(), ...guards);
 
-const Call = createParamDecorator((_: unknown, execution: ExecutionContext) =>
-  messageContext(execution.switchToRpc().getContext()),
-);
+/** The `MessageContext` of the message. */
+const Context = createParamDecorator((_: unknown, execution: ExecutionContext) => requestContextOf(execution));
 
 type Events = Promise<Observable<unknown>>;
 
@@ -51,13 +51,13 @@ export class MessagesController {
   ) {}
 
   @OnMessage('channels.transcripts', RequiresFeature('channel_transcripts'))
-  async channel(@Payload() message: unknown, @Call() context: MessageContext): Events {
+  async channel(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { id, query } = await readIdMessage(message, TranscriptsQueryDto, CHANNEL_FORMS);
     return this.stream(context, { source: this.uploads.source(id, query), ...query });
   }
 
   @OnMessage('channels.uploads', RequiresFeature('channel_uploads'), OwnRateLimit(UPLOADS_RATE_LIMIT))
-  async channelUploads(@Payload() message: unknown, @Call() context: MessageContext): Events {
+  async channelUploads(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { id, query } = await readIdMessage(message, UploadsQueryDto, CHANNEL_FORMS);
     const listed = await this.uploads.listWithinDeadline(id, query, context);
     context.log['channelId'] = listed.channel.id;
@@ -65,19 +65,19 @@ export class MessagesController {
   }
 
   @OnMessage('playlists.transcripts', RequiresFeature('bulk_transcripts'))
-  async playlist(@Payload() message: unknown, @Call() context: MessageContext): Events {
+  async playlist(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { id, query } = await readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
     return this.stream(context, { source: this.playlists.source(id, query), ...query });
   }
 
   @OnMessage('videos.transcripts', RequiresFeature('bulk_transcripts'))
-  async videos(@Payload() message: unknown, @Call() context: MessageContext): Events {
+  async videos(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { videos, ...texts } = await readVideosMessage(message);
     return this.stream(context, { source: givenVideos(parseVideoList(videos)), ...texts });
   }
 
   @OnMessage('videos.transcript', RequiresFeature('video_transcripts'))
-  async video(@Payload() message: unknown, @Call() context: MessageContext): Events {
+  async video(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { id, query } = await readIdMessage(message, TextQueryDto, 'the ID or the URL of a video');
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
@@ -86,7 +86,7 @@ export class MessagesController {
   }
 
   @OnMessage('subscriptions.results', OnJobs('subscription', { limitsConcurrency: true }))
-  async subscriptionResults(@Payload() message: unknown, @Call() context: MessageContext): Events {
+  async subscriptionResults(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { id, query } = await readIdMessage(message, ResultsQueryDto, 'the ID of a subscription');
     const { id: organizationId } = context.caller.organization;
     const read: ReadResults = (page) => this.subscriptions.results(organizationId, id, page);
