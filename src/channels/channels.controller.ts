@@ -2,10 +2,10 @@ import { Controller, Get, HttpStatus, Param, Query, Req, Res } from '@nestjs/com
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/auth.decorators.js';
-import { ApiErrors } from '../http/error-docs.js';
-import { requestContext } from '../http/request-context.js';
-import { ApiResult } from '../http/response-docs.js';
-import { AllowsHead, RawUrlId } from '../http/route.decorators.js';
+import { ApiErrors } from '../http/errors/error-docs.js';
+import { requestContext } from '../http/server/request-context.js';
+import { ApiResult } from '../http/routes/response-docs.js';
+import { AllowsHead, RawUrlId } from '../http/routes/route.decorators.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { setListAgeHeader, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';

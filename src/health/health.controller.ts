@@ -1,8 +1,8 @@
 import { Controller, Get, HttpStatus, Res } from '@nestjs/common';
 import { ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ApiResult, refTo } from '../http/response-docs.js';
-import { AllowsHead, AnyQuery, Probe, Public } from '../http/route.decorators.js';
+import { ApiResult, refTo } from '../http/routes/response-docs.js';
+import { AllowsHead, AnyQuery, Probe, Public } from '../http/routes/route.decorators.js';
 import { HealthService } from './health.service.js';
 import { LiveDto, READY, ReadyDto } from './health.dto.js';
 

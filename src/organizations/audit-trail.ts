@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { z } from 'zod';
 import type { Actor } from '../domain/caller.js';
 import { textOrNull } from '../domain/fields.js';
-import { page } from '../http/response-docs.js';
+import { page } from '../http/routes/response-docs.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 
 export const AUDIT_ACTIONS = [

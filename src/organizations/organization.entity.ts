@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { PLANS, type Plan } from '../domain/plan.js';
 import { count, dateTime, textOrNull } from '../domain/fields.js';
-import { ApiField } from '../http/response-docs.js';
+import { ApiField } from '../http/routes/response-docs.js';
 
 /** A customer. IDs are unique; names need not be. */
 @Entity('organizations')

@@ -2,9 +2,9 @@ import { Controller, Get, HttpStatus, Req } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey } from '../auth/auth.decorators.js';
-import { requestContext } from '../http/request-context.js';
-import { ApiResult } from '../http/response-docs.js';
-import { AllowsHead } from '../http/route.decorators.js';
+import { requestContext } from '../http/server/request-context.js';
+import { ApiResult } from '../http/routes/response-docs.js';
+import { AllowsHead } from '../http/routes/route.decorators.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { Usage, USAGE_EXAMPLE } from '../quota/usage.dto.js';
 

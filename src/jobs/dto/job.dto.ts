@@ -10,7 +10,7 @@ import {
   type Includable,
   type VideoKind,
 } from '../../domain/transcript.js';
-import { ApiField, instanceOf, orNull, page } from '../../http/response-docs.js';
+import { ApiField, instanceOf, orNull, page } from '../../http/routes/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import { JOB_STATES } from '../job-states.js';

@@ -2,7 +2,7 @@ import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { z } from 'zod';
 import { count, dateTime, dateTimeOrNull, textOrNull } from '../../domain/fields.js';
 import { Channel, Upload } from '../../domain/transcript.js';
-import { instanceOf, orNull, page } from '../../http/response-docs.js';
+import { instanceOf, orNull, page } from '../../http/routes/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import {

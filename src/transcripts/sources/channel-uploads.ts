@@ -10,7 +10,7 @@ import { Channel, Upload } from '../../domain/transcript.js';
 import { VideoPlatform, type DescribedPage, type ReadingContext } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
-import type { RequestContext } from '../../http/request-context.js';
+import type { RequestContext } from '../../http/server/request-context.js';
 import { Call, CallEnded } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { type CountedList, hasNews, listFrom, reaches, readCounted, withKnown } from './counted-list.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { count, textOrNull } from '../../domain/fields.js';
-import { page } from '../../http/response-docs.js';
+import { page } from '../../http/routes/response-docs.js';
 import {
   DELIVERY_RETENTION_DAYS,
   DELIVERY_STATES,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { dateTime } from '../../../domain/fields.js';
-import { instanceOf, page } from '../../../http/response-docs.js';
+import { instanceOf, page } from '../../../http/routes/response-docs.js';
 import { ApiKey, type IssuedKey, type RevokedKey, type RotatedKey } from '../../../organizations/api-key.js';
 import { Organization, type DeletedOrganization } from '../../../organizations/organization.entity.js';
 import type { EgressesDto } from '../../../platform/egress-states.js';
