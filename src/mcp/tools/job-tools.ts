@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { counted } from '../../domain/errors.js';
 import { IDEMPOTENCY_KEY_CHARACTERS, IDEMPOTENCY_KEY_LENGTH_MAX } from '../../http/routes/idempotency-key.js';
-import { JOB_STATES } from '../../jobs/job-states.js';
-import { JOB_REASONS, ON_QUOTA } from '../../jobs/job.js';
-import type { JobDto } from '../../jobs/dto/job.dto.js';
+import { ON_QUOTA } from '../../jobs/job.js';
+import { JobDto } from '../../jobs/dto/job.dto.js';
 import { UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
 import { codeSpan, escapeMarkdown } from '../../transcripts/formats/markdown.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
@@ -20,18 +19,12 @@ import {
   videoId,
   workId,
   workOf,
-  workOutput,
   type ToolResult,
 } from './tool.js';
 
-const jobOutput = workOutput.extend({
-  state: z.enum(JOB_STATES),
-  reason: z.enum(JOB_REASONS).nullable(),
+const jobOutput = JobDto.omit({ channel: true, playlist: true, request: true, startedAt: true }).extend({
+  channelId: z.string().nullable(),
   playlistId: z.string().nullable(),
-  hidden: z.int(),
-  finishedAt: z.string().nullable(),
-  expiresAt: z.string().nullable(),
-  checkAgainSeconds: z.int().nullable(),
 });
 
 export const startArchiveJob = defineTool({

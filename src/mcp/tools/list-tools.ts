@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { clockTime } from '../../transcripts/formats/line-text.js';
 import { codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
-import type { Upload } from '../../domain/transcript.js';
+import { Upload } from '../../domain/transcript.js';
+import { Usage } from '../../quota/usage.dto.js';
+import { listedAt, sinceFound } from '../../transcripts/dto/transcripts-response.dto.js';
 import { channel, defineTool, kinds, listedVideo, videoId } from './tool.js';
 
 export const listChannelUploads = defineTool({
@@ -25,16 +27,9 @@ export const listChannelUploads = defineTool({
   }),
   output: z.object({
     channelId: z.string(),
-    sinceFound: z.boolean().optional(),
-    listedAt: z.string().optional(),
-    uploads: z.array(
-      z.object({
-        ...listedVideo,
-        publishedText: z.string().nullable(),
-        viewCount: z.number().nullable(),
-        kind: z.string().nullable(),
-      }),
-    ),
+    sinceFound: sinceFound.optional(),
+    listedAt: listedAt.optional(),
+    uploads: z.array(listedVideo.extend(Upload.pick({ publishedText: true, viewCount: true, kind: true }).shape)),
   }),
   async run({ channel: reference, limit, kinds: wanted, since }, context, { uploads }) {
     const found = await uploads.listWithinDeadline(reference, { limit, kinds: wanted, since }, context);
@@ -63,16 +58,7 @@ export const getUsage = defineTool({
   limitsConcurrency: false,
   effect: 'reads',
   input: z.strictObject({}),
-  output: z.object({
-    organization: z.string(),
-    plan: z.string(),
-    period: z.object({ start: z.string(), end: z.string() }),
-    limit: z.int(),
-    used: z.int(),
-    reserved: z.int(),
-    remaining: z.int(),
-    key: z.object({ limit: z.int(), used: z.int(), reserved: z.int(), remaining: z.int() }).optional(),
-  }),
+  output: Usage.omit({ history: true }),
   async run(_input, { caller }, { quota }) {
     const usage = await quota.usage(caller.organization.id, caller.keyId);
     const { plan, period, limit, used, reserved, remaining, key } = usage;
