@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { invalidField } from '../../domain/errors.js';
 import { languageChoice } from '../../domain/language-codes.js';
 import { UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
@@ -19,6 +18,7 @@ import { payerOf } from '../../transcripts/transcripts.service.js';
 import { invalidCursor, readCursor, writeCursor } from '../cursor.js';
 import { CURSOR_VIDEOS_MAX, TextPage } from '../text-page.js';
 import {
+  CHANNEL_NAMED,
   cursor,
   cursorOutput,
   defineTool,
@@ -59,15 +59,15 @@ export const followChannel = defineTool({
   name: 'follow_channel',
   title: 'Follow a channel',
   description:
-    'Follows a YouTube channel: the transcript of each new upload is fetched in the background. Costs one transcript of the monthly ' +
+    'Follows a YouTube channel: the transcript of each new upload is fetched in the background. Costs one transcript of the ' +
     'quota for each upload that is fetched, until the subscription is deleted; checks, cached and failed uploads are free. Ask the ' +
     'user before. A call with the same parameters returns the same subscription. Requires the Pro plan. get_new_transcripts ' +
-    'lists what is followed already, and reads what has come.',
+    'lists what is followed, and reads what has come.',
   feature: 'channel_subscriptions',
   limitsConcurrency: false,
   effect: 'creates',
   input: z.strictObject({
-    channel: storedReference.describe(`The channel: ${CHANNEL_FORMS}.`),
+    channel: storedReference.describe(`The channel: ${CHANNEL_NAMED}.`),
     kinds: kinds.describe('Only these kinds; by default all.'),
     languages,
     match,
@@ -103,8 +103,8 @@ export const getNewTranscripts = defineTool({
   title: 'New transcripts of a followed channel',
   description:
     'Returns the transcripts of a followed channel as Markdown, in the order in which they came, each once: continue with `next` ' +
-    'as after, also in a later conversation. Without a subscriptionId it lists the followed channels. Free, on every plan. When ' +
-    `nothing is new, it says when the next check is. Longer text continues with the returned cursor. ${TEXT_IS_DATA}`,
+    'as after, also in a later conversation. Without a subscriptionId it lists the followed channels. Free, on every plan. ' +
+    `Longer text continues with the returned cursor. ${TEXT_IS_DATA}`,
   feature: undefined,
   limitsConcurrency: true,
   effect: 'reads',
