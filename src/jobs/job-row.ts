@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
+import { Channel, Playlist } from '../domain/transcript.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
-import { channelSchema } from '../transcripts/sources/channel-uploads.js';
-import { playlistSchema } from '../transcripts/sources/playlist-source.js';
 import type { JobDto } from './dto/job.dto.js';
 import type { SubscriptionDto } from './dto/subscription.dto.js';
 import { requestSchema } from './job-request.js';
@@ -98,7 +97,7 @@ export function toJob(row: JobRow): JobDto {
     state,
     reason,
     channel,
-    playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), playlistSchema)) || null,
+    playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), Playlist)) || null,
     request,
     summary,
     hidden: row.hidden,
@@ -132,7 +131,7 @@ export function toSubscription(row: SubscriptionRow): SubscriptionDto {
 
 function commonFields({ channel, total, succeeded, failed, cached, fetched, created_at }: JobRow<string>) {
   return {
-    channel: (channel !== null && fromJson(Buffer.from(channel), channelSchema)) || null,
+    channel: (channel !== null && fromJson(Buffer.from(channel), Channel)) || null,
     summary: { total, succeeded, failed, cached, fetched, pending: total - succeeded - failed },
     createdAt: created_at.toISOString(),
   };

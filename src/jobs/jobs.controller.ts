@@ -24,7 +24,7 @@ import {
 import {
   CANCELED_JOB_EXAMPLE,
   JobDto,
-  JobEventDto,
+  JobRequestDto,
   JobResultsDto,
   JOBS_PAGE_EXAMPLE,
   JobsPageDto,
@@ -46,7 +46,7 @@ import { ResultsResponse } from './results-response.js';
 
 /** Archive jobs. Only creating one needs a plan, so that a customer who changes the plan keeps the access to its results. */
 @ApiTags('jobs')
-@ApiExtraModels(JobEventDto)
+@ApiExtraModels(JobRequestDto)
 @Controller('jobs')
 export class JobsController {
   constructor(

@@ -5,9 +5,8 @@ import { z } from 'zod';
 import { Environment } from '../config/environment.js';
 import { inTurn } from '../database/query-with-deadline.js';
 import { PLANS, planIncludes, type Plan } from '../domain/plan.js';
-import { unlistedVideo, VIDEO_FAILURE_CODES, type Upload } from '../domain/transcript.js';
+import { unlistedVideo, VIDEO_FAILURE_CODES, Upload } from '../domain/transcript.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
-import { uploadSchema } from '../transcripts/sources/channel-uploads.js';
 import type { CheckedPage } from './check.js';
 import type { JobState } from './job-states.js';
 import { CHANGED, logChange, type Changed, type ChangedJob } from './job-row.js';
@@ -106,7 +105,7 @@ export class SliceRepository {
     return rows.map(({ position, video_id, upload, retries, error_code }) => {
       const lastCode = VIDEO_FAILURE_CODES.find((code) => code === error_code) ?? null;
       // A list of another version that cannot be read costs the metadata that only the list has.
-      const listed = fromJson(Buffer.from(upload), uploadSchema) ?? unlistedVideo(video_id);
+      const listed = fromJson(Buffer.from(upload), Upload) ?? unlistedVideo(video_id);
       return { position, retries, lastCode, upload: listed };
     });
   }
@@ -117,7 +116,7 @@ export class SliceRepository {
       'SELECT upload FROM job_videos WHERE job_id = $1 ORDER BY position LIMIT 100',
       [jobId],
     );
-    return rows.flatMap(({ upload }) => fromJson(Buffer.from(upload), uploadSchema) ?? []);
+    return rows.flatMap(({ upload }) => fromJson(Buffer.from(upload), Upload) ?? []);
   }
 
   /**
@@ -155,7 +154,7 @@ export class SliceRepository {
     );
     return new Map(
       rows.map(({ position, video_id, upload, seen }) => {
-        const pending = upload === null ? undefined : fromJson(Buffer.from(upload), uploadSchema);
+        const pending = upload === null ? undefined : fromJson(Buffer.from(upload), Upload);
         return [video_id, { position, seen, pending }];
       }),
     );

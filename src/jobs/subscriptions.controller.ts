@@ -33,11 +33,10 @@ import {
   PAUSED_SUBSCRIPTION_EXAMPLE,
   SUBSCRIPTION_EXAMPLE,
   SubscriptionDto,
-  SubscriptionEventDto,
+  SubscriptionRequestDto,
   SubscriptionResultsDto,
   SUBSCRIPTIONS_PAGE_EXAMPLE,
   SubscriptionsPageDto,
-  UploadEventDto,
 } from './dto/subscription.dto.js';
 import { ChangeSubscriptionDto, CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
 import { ResultsResponse } from './results-response.js';
@@ -54,7 +53,7 @@ const NOTHING_TO_CHANGE = invalidField('body', 'The body must contain checkMinut
 
 /** Subscriptions to channels. Only creating one needs a plan, so that a customer who changes the plan keeps the access. */
 @ApiTags('subscriptions')
-@ApiExtraModels(UploadEventDto, SubscriptionEventDto)
+@ApiExtraModels(SubscriptionRequestDto)
 @Controller('subscriptions')
 export class SubscriptionsController {
   constructor(
