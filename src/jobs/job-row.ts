@@ -4,7 +4,7 @@ import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { JobDto } from './dto/job.dto.js';
 import type { SubscriptionDto } from './dto/subscription.dto.js';
 import { requestSchema } from './job-request.js';
-import { isTransition, type Cause, type JobState } from './job-states.js';
+import type { Cause, JobState } from './job-states.js';
 import { checkAgainSeconds, type JobReason } from './job.js';
 import { SECONDS_PER_MINUTE, subscriptionRequestSchema, type SubscriptionReason } from './subscription.js';
 
@@ -76,15 +76,14 @@ export function logChange(by: Cause, row: Changed): ChangedJob {
   return { job: toJob(row), organizationId: row.organization_id };
 }
 
-/** Logs the change of the state of a job or a subscription, as an error when it should not happen. */
+/** Logs the change of the state of a job or a subscription. */
 export function logStateChange(by: Cause, row: Changed<JobRow<string>>): void {
   const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
-  const isSubscription = row.check_seconds !== null;
-  const level = isTransition(by, from, to, isSubscription) ? 'log' : 'error';
-  const facts = isSubscription
-    ? { event: 'subscription_state_changed', subscriptionId: id }
-    : { event: 'job_state_changed', jobId: id };
-  if (from !== to) logger[level]({ ...facts, organizationId, by, from, to, reason });
+  const facts =
+    row.check_seconds === null
+      ? { event: 'job_state_changed', jobId: id }
+      : { event: 'subscription_state_changed', subscriptionId: id };
+  if (from !== to) logger.log({ ...facts, organizationId, by, from, to, reason });
 }
 
 /** The archive job of a row. @throws Error when its request cannot be read */

@@ -39,7 +39,7 @@ import {
   SubscriptionsPageDto,
 } from './dto/subscription.dto.js';
 import { ChangeSubscriptionDto, CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
-import { ResultsResponse, type ReadResults } from './results-response.js';
+import { ResultsResponse } from './results-response.js';
 import {
   CHECK_REQUEST_SECONDS,
   CheckRequestedError,
@@ -200,7 +200,12 @@ export class SubscriptionsController {
     @Res() response: Response,
   ): Promise<void> {
     const organizationId = organizationOf(request, 'subscription', id);
-    const read: ReadResults = (page) => this.subscriptions.results(organizationId, id, page);
-    return this.results.send('subscription', read, organizationId, query, request, response);
+    return this.results.send(
+      'subscription',
+      (page) => this.subscriptions.results(organizationId, id, page),
+      query,
+      request,
+      response,
+    );
   }
 }
