@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { PLANS, type Plan } from '../domain/plan.js';
-import { count, dateTime, textOrNull } from '../domain/fields.js';
+import { count, dateTime, textOrNull } from '../domain/schema-fields.js';
 import { ApiField } from '../http/routes/response-docs.js';
 
 /** A customer. IDs are unique; names need not be. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { z } from 'zod';
 import { invalidField } from '../domain/errors.js';
-import { count } from '../domain/fields.js';
+import { count } from '../domain/schema-fields.js';
 import { COMMANDS_ORGANIZATION_ID } from '../organizations/organization.entity.js';
 
 /** What the rows of a report stand for: a day (UTC), an API key, or the channel, playlist or video of the calls. */

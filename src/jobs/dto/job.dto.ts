@@ -1,6 +1,6 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { z } from 'zod';
-import { count, dateTime, dateTimeOrNull, textOrNull } from '../../domain/fields.js';
+import { count, dateTime, dateTimeOrNull, textOrNull } from '../../domain/schema-fields.js';
 import { LANGUAGE_MATCHES, type LanguageMatch } from '../../domain/language-codes.js';
 import {
   Channel,
