@@ -216,6 +216,11 @@ export class EgressPool implements EgressStates {
     return firstMs === 0 ? null : Math.ceil(firstMs / 1000);
   }
 
+  /** Whether background work may begin something new: one egress is not refused, and its rates allow it. */
+  admitsBackground(use: UseName): boolean {
+    return this.members.some(({ uses }) => uses[use].line.admitsBackground);
+  }
+
   /** Counts how an attempt ended for its egress, and lets it rest when no response arrived although others may serve. */
   recordEnd({ name: exit }: Egress, use: UseName, end: AttemptEnd): void {
     this.ends.inc({ exit, use, finding: end });
