@@ -4,7 +4,7 @@ import { inTurns, joinInTurns } from '../transcripts/in-turns.js';
 import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
 import { INCLUDABLE, type Segment, type Transcript } from '../domain/transcript.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
-import type { RequestContext } from '../http/request-context.js';
+import type { RequestContext } from '../http/server/request-context.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript, type TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { chunked } from '../transcripts/formats/chunks.js';

@@ -1,8 +1,8 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { RequiresApiKey } from '../../auth/auth.decorators.js';
-import { ApiId, type ErrorExample } from '../../http/error-docs.js';
-import { contentOf } from '../../http/response-docs.js';
+import { ApiId, type ErrorExample } from '../../http/errors/error-docs.js';
+import { contentOf } from '../../http/routes/response-docs.js';
 import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
 import { ENTRY_HEADERS } from '../../transcripts/dto/api-transcripts.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';

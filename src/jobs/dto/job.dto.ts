@@ -1,5 +1,12 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { countField, dateTime, dateTimeOrNull, objectOrNull, PageDto, textOrNull } from '../../http/response-docs.js';
+import {
+  countField,
+  dateTime,
+  dateTimeOrNull,
+  objectOrNull,
+  PageDto,
+  textOrNull,
+} from '../../http/routes/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import {
   CHANNEL_PROPERTIES,

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { dateTime, dateTimeOrNull, objectOrNull, PageDto, textOrNull } from '../../http/response-docs.js';
+import { dateTime, dateTimeOrNull, objectOrNull, PageDto, textOrNull } from '../../http/routes/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { CHANNEL_PROPERTIES, ChannelDto, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import {
