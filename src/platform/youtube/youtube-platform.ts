@@ -54,7 +54,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
   }
 
   override get servesLists(): boolean {
-    return this.egresses.admitsBackground('channel');
+    return this.egresses.admitsLists;
   }
 
   override async resolveChannel(reference: ChannelReference, context: ReadingContext): Promise<string> {

@@ -216,9 +216,10 @@ export class EgressPool implements EgressStates {
     return firstMs === 0 ? null : Math.ceil(firstMs / 1000);
   }
 
-  /** Whether background work may begin something new: one egress is not refused, and its rates allow it. */
-  admitsBackground(use: UseName): boolean {
-    return this.members.some(({ uses }) => uses[use].line.admitsBackground);
+  /** Whether background work may begin to read a list: one egress is not refused for lists, and its rate allows it. */
+  get admitsLists(): boolean {
+    const lines = this.members.map(({ uses }) => uses.channel.line);
+    return lines.some(({ pauseRemainingMs, rates }) => pauseRemainingMs === 0 && rates.get('list')?.admitsBackground);
   }
 
   /** Counts how an attempt ended for its egress, and lets it rest when no response arrived although others may serve. */

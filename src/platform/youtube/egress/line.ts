@@ -181,11 +181,6 @@ export class Line {
     return this.paceMs(background, 0);
   }
 
-  /** Whether background work may begin something new. */
-  get admitsBackground(): boolean {
-    return this.pauseRemainingMs === 0 && [...this.rates.values()].every((rate) => rate.admitsBackground);
-  }
-
   /** Milliseconds until the rates let an attempt start after some others. */
   paceMs(background: boolean, ahead: number): number {
     return Math.max(0, ...[...this.rates.values()].map((rate) => rate.waitMs(background, ahead)));

@@ -164,8 +164,7 @@ export class SendingRate {
   }
 
   private get burst(): number {
-    const isFirst = this.limits.background === 'only' && !this.isRefused;
-    const learned = Math.max(isFirst ? BACKGROUND_BURST_FIRST : BURST_MIN, BURST_SECONDS * this.learned);
+    const learned = Math.max(this.isRefused ? BURST_MIN : BACKGROUND_BURST_FIRST, BURST_SECONDS * this.learned);
     return Math.min(learned, Math.max(1, CEILING_BURST_SECONDS * this.ceiling));
   }
 
