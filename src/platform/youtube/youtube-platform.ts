@@ -53,7 +53,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
   }
 
   override get servesLists(): boolean {
-    return this.egresses.blockedForSeconds('channel') === null;
+    return this.egresses.admitsLists;
   }
 
   override async resolveChannel(reference: ChannelReference, context: ReadingContext): Promise<string> {

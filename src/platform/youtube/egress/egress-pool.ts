@@ -144,6 +144,12 @@ export class EgressPool implements EgressStates {
     return firstMs === 0 ? null : Math.ceil(firstMs / 1000);
   }
 
+  /** Whether background work may begin to read a list: one egress is not refused for lists, and its rate allows it. */
+  get admitsLists(): boolean {
+    const lines = this.members.map(({ uses }) => uses.channel.line);
+    return lines.some(({ pauseRemainingMs, rates }) => pauseRemainingMs === 0 && rates.get('list')?.admitsBackground);
+  }
+
   /** Counts how an attempt ended for its egress, and lets it rest when no response arrived although others may serve. */
   recordEnd({ name: exit }: Egress, use: UseName, end: AttemptEnd): void {
     this.ends.inc({ exit, use, finding: end });

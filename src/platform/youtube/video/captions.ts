@@ -115,7 +115,9 @@ export function readCaptions(body: string): Segment[] {
 
 /** The root of a document, after declarations and comments. */
 const ROOT = /^(?:<[?!][^>]*>\s*)*<(transcript|timedtext)(?:\s[^>]*)?\/?>/;
-const CUE = /<(text|p)((?:\s[^<>]*)?)>/g;
+const TIME = String.raw`(\d{1,15}(?:\.\d{1,15})?)`;
+/** The times come first as a rule, where they are read with the cue; else they are among its other attributes. */
+const CUE = new RegExp(`<(text|p)(?: (?:start|t)="${TIME}"(?: (?:dur|d)="${TIME}")?)?((?:\\s[^<>]*)?)>`, 'g');
 const START = /\s(?:start|t)=["']([^"']*)/;
 const DURATION = /\s(?:dur|d)=["']([^"']*)/;
 /** By the name of a cue: another one in its text, or a section whose text would be lost as a tag. */
@@ -137,16 +139,17 @@ function readXml(text: string): Segment[] {
   const segments: Segment[] = [];
   CUE.lastIndex = opening.length;
   for (let cue = CUE.exec(text); cue !== null; cue = CUE.exec(text)) {
-    const [, name = '', attributes = ''] = cue;
-    if (attributes.endsWith('/')) continue;
-    const end = text.indexOf(`</${name}>`, CUE.lastIndex);
+    const { 1: name = '', 2: first, 3: second, 4: others = '' } = cue;
+    if (others.endsWith('/')) continue;
+    const end = text.indexOf(name === 'p' ? '</p>' : '</text>', CUE.lastIndex);
     if (end === -1) throw new UnreadableError('the end of a cue');
     const words = plainText(decodeEntities(withoutTags(text.slice(CUE.lastIndex, end), name)));
     CUE.lastIndex = end;
     if (words === '') continue;
-    const start = asNumber(START.exec(attributes)?.[1]);
+    const start = first === undefined ? asNumber(START.exec(others)?.[1]) : Number(first);
     if (start === null) throw new UnreadableError('the start of a cue');
-    segments.push(segmentOf(words, start * unitMs, (asNumber(DURATION.exec(attributes)?.[1]) ?? 0) * unitMs));
+    const duration = second === undefined ? (asNumber(DURATION.exec(others)?.[1]) ?? 0) : Number(second);
+    segments.push(segmentOf(words, start * unitMs, duration * unitMs));
   }
   return segments;
 }
