@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import type { YoutubeClient } from '../../../config/environment.js';
+import { nextTurn } from '../../../domain/next-turn.js';
 import { parseUrl } from '../../../domain/page-url.js';
 import type { Segment } from '../../../domain/transcript.js';
 import { addressKind } from '../egress/platform-url.js';
@@ -75,16 +75,6 @@ export function captionUrl(baseUrl: string, fmt: string | null, videoId: string)
   // Adds positions to the text of each cue, according to the source of yt-dlp.
   url.searchParams.delete('xosf');
   return url;
-}
-
-let lastTurn: Promise<unknown> = Promise.resolve();
-
-/**
- * Waits for a turn of the event loop of its own. Texts that arrive together are read one after another, each of which takes
- * milliseconds, and other requests are served in between.
- */
-function nextTurn(): Promise<unknown> {
-  return (lastTurn = lastTurn.then(() => setImmediate()));
 }
 
 function readText(response: UpstreamResponse): CaptionText {
