@@ -18,7 +18,6 @@ waiting=(
   'test/jobs/(sources|results)\.'
   'test/youtube/whose-fault\.'
   'test/process/service-process\.'
-  'test/admin/cli-(archive|follow)\.'
   'test/subscriptions/checks\.'
   'test/channels/(504|slow-reader)\.'
 )
