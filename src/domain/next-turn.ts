@@ -1,5 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
-
 let lastTurn: Promise<unknown> = Promise.resolve();
 
 /**
@@ -7,5 +5,5 @@ let lastTurn: Promise<unknown> = Promise.resolve();
  * same time, is done one after another, and other requests are served in between.
  */
 export function nextTurn(): Promise<unknown> {
-  return (lastTurn = lastTurn.then(() => setImmediate()));
+  return (lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve))));
 }
