@@ -15,7 +15,7 @@ const NAMES = [
   ...['cache-manager', 'common', 'core', 'microservices', 'platform-express', 'swagger', 'testing'].map(
     (name) => `@nestjs/${name}`,
   ),
-  ...['@modelcontextprotocol/node', '@modelcontextprotocol/server', '@opentelemetry/api', 'class-transformer'],
+  ...['@modelcontextprotocol/node', '@modelcontextprotocol/server', 'class-transformer'],
   ...['class-validator', 'entities', 'es-toolkit/compat', 'express', 'jose', 'pg', 'pino', 'prom-client'],
   ...['rate-limiter-flexible', 'rxjs', 'rxjs/operators', 'typeorm', 'undici', 'zod', 'zod/v4'],
 ];
@@ -63,7 +63,7 @@ async function bundle(folder) {
     keepNames: true,
     minifyWhitespace: true,
     logLevel: 'error',
-    external: ['reflect-metadata', 'swagger-ui-dist', ...NOT_INSTALLED],
+    external: ['@opentelemetry/api', 'reflect-metadata', 'swagger-ui-dist', ...NOT_INSTALLED],
     plugins: [namedExports],
     banner: {
       js: [
