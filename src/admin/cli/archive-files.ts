@@ -173,7 +173,7 @@ export class ArchiveFiles {
       format === 'json'
         ? // The position is that in the list of one job.
           `${json.toString().replace(/^\{"position":\d+,/, '{')}\n`
-        : [...formatTranscript(format, entry, textForm)].join(''),
+        : await formatTranscript(format, entry, textForm),
     );
     this.written++;
   }

@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers/promises';
 import { decodeHTMLStrict } from 'entities';
 import type { YoutubeClient } from '../../../config/environment.js';
+import { nextTurn } from '../../../domain/next-turn.js';
 import { parseUrl } from '../../../domain/page-url.js';
 import { parseJson } from '../../../domain/parse-json.js';
 import type { Segment } from '../../../domain/transcript.js';
@@ -78,16 +78,6 @@ export function captionUrl(baseUrl: string, fmt: string | null, videoId: string)
   return url;
 }
 
-let lastTurn: Promise<unknown> = Promise.resolve();
-
-/**
- * Waits for a turn of the event loop of its own. Texts that arrive together are read one after another, each of which takes
- * milliseconds, and other requests are served in between.
- */
-function nextTurn(): Promise<unknown> {
-  return (lastTurn = lastTurn.then(() => setImmediate()));
-}
-
 function readText(response: UpstreamResponse): CaptionText {
   if (response.kind !== 'ok') return response;
   if (response.media === 'empty') return { kind: 'withheld' };
@@ -104,13 +94,26 @@ function readText(response: UpstreamResponse): CaptionText {
  * Reads a caption document in whichever form it has: the platform may send another one than was requested. Cues without text
  * are skipped, so `[]` is a well-formed document without text.
  *
- * @throws UnreadableError for a body that is empty, truncated or of another form
+ * @throws UnreadableError for a body that is empty, truncated, too long or of another form
  */
 export function readCaptions(body: string): Segment[] {
   // Also removes a byte order mark.
   const text = body.trim();
   const segments = text.startsWith('<') ? readXml(text) : readJson3(text);
   return segments.sort((one, other) => one.start - other.start);
+}
+
+/**
+ * The longest text, which nothing that is done with a text takes more than 50 ms for: about twice that of the longest videos, whose
+ * twelve hours of speech have 17,000 cues and 550,000 characters.
+ */
+export const CUES_MAX = 30_000;
+export const CHARACTERS_MAX = 1_000_000;
+
+/** @param cues before this one @param characters with their entities, which take the most of the time */
+function checkLength(cues: number, characters: number): void {
+  if (cues >= CUES_MAX || characters > CHARACTERS_MAX)
+    throw new UnreadableError(`captions of at most ${CUES_MAX} cues and ${CHARACTERS_MAX} characters`);
 }
 
 /** The root of a document, after declarations and comments. */
@@ -137,13 +140,16 @@ function readXml(text: string): Segment[] {
   if (!isWhole) throw new UnreadableError('a whole caption document');
   const unitMs = root === 'transcript' ? 1000 : 1;
   const segments: Segment[] = [];
+  let characters = 0;
   CUE.lastIndex = opening.length;
   for (let cue = CUE.exec(text); cue !== null; cue = CUE.exec(text)) {
     const { 1: name = '', 2: first, 3: second, 4: others = '' } = cue;
     if (others.endsWith('/')) continue;
     const end = text.indexOf(name === 'p' ? '</p>' : '</text>', CUE.lastIndex);
     if (end === -1) throw new UnreadableError('the end of a cue');
-    const words = plainText(decodeEntities(withoutTags(text.slice(CUE.lastIndex, end), name)));
+    const content = withoutTags(text.slice(CUE.lastIndex, end), name);
+    checkLength(segments.length, (characters += content.length));
+    const words = plainText(decodeEntities(content));
     CUE.lastIndex = end;
     if (words === '') continue;
     const start = first === undefined ? asNumber(START.exec(others)?.[1]) : Number(first);
@@ -171,10 +177,13 @@ function readJson3(text: string): Segment[] {
   if (events === undefined && at(document, 'wireMagic') !== undefined) return [];
   if (!Array.isArray(events)) throw new UnreadableError('a list of caption events');
   const segments: Segment[] = [];
+  let characters = 0;
   for (const event of asArray(events)) {
     if (!isObject(event)) throw new UnreadableError('a caption event');
     if (event['segs'] === undefined) continue;
-    const words = readWords(event['segs']);
+    const content = textOf(event['segs']);
+    checkLength(segments.length, (characters += content.length));
+    const words = plainText(decodeEntities(content));
     if (words === '') continue;
     const start = event['tStartMs'] === undefined ? 0 : asNumber(event['tStartMs']);
     if (start === null) throw new UnreadableError('a number in tStartMs');
@@ -183,15 +192,15 @@ function readJson3(text: string): Segment[] {
   return segments;
 }
 
-function readWords(segs: unknown): string {
+function textOf(segs: unknown): string {
   if (!Array.isArray(segs)) throw new UnreadableError('a list in segs');
-  let words = '';
+  let text = '';
   for (const seg of asArray(segs)) {
     const part = at(seg, 'utf8');
     if (part !== undefined && typeof part !== 'string') throw new UnreadableError('a string in utf8');
-    words += part ?? '';
+    text += part ?? '';
   }
-  return plainText(decodeEntities(words));
+  return text;
 }
 
 /** A segment with times in seconds, rounded to milliseconds and at least 0. */
