@@ -18,7 +18,7 @@ import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { causeText } from '../http/error-report.js';
 import { ShutdownState } from '../http/shutdown-state.js';
-import { JobEngineModule } from '../jobs/jobs.module.js';
+import { JobsModule } from '../jobs/jobs.module.js';
 import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import type { ReplyChannel } from './message-context.js';
@@ -27,7 +27,7 @@ import { MessagesController } from './messages.controller.js';
 
 /** The operations as messages, in addition to HTTP. Imported only when MESSAGE_TRANSPORT is set. */
 @Module({
-  imports: [AuthModule, JobEngineModule, TranscriptsModule],
+  imports: [AuthModule, JobsModule, TranscriptsModule],
   controllers: [MessagesController],
   providers: [OpenMessages],
 })

@@ -12,8 +12,8 @@ import {
   UpdateOrganizationDto,
   UsageQueryDto,
 } from '../http/dto/requests.dto.js';
-import { fieldArgument, fieldOptions } from './field-options.js';
-import type { Operations } from './operations.js';
+import { fieldArgument, fieldOptions, requestOf } from './field-options.js';
+import type { Operations } from './local-service.js';
 import { asText, refuseJson, type CommandResult, type RunWork } from './output.js';
 
 /** The number of items to request when a command prints all. */
@@ -148,7 +148,7 @@ function adder(program: Command, run: RunWork) {
     if (target !== undefined) command.argument(target, WORDS[target]);
     for (const option of fieldOptions(input)) command.addOption(option);
     return command.action(() => {
-      const request = Object.assign(new input(), command.opts());
+      const request = requestOf(input, command.opts());
       return run((operations) => work(operations, String(command.processedArgs[0]), request));
     });
   };

@@ -149,10 +149,10 @@ class ArchiveRun {
 
   /** Ends the work on the job. What its running slice has fetched is stored. */
   private async stopJob(): Promise<void> {
-    const { client, stopWork } = this.service;
-    await stopWork();
-    const { id, state } = await client.jobs.get(this.job.id);
-    if (!isFinished(state)) await client.jobs.cancel(id);
+    await this.service.stopWork();
+    const { jobs } = this.service.client;
+    const { id, state } = await jobs.get(this.job.id);
+    if (!isFinished(state)) await jobs.cancel(id);
   }
 }
 

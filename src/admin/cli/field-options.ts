@@ -21,22 +21,33 @@ interface Field {
 /** What stands for a value in the help where that is not the name of the field. */
 const VALUES: Readonly<Record<string, string>> = { externalId: 'id', by: 'group', organization: 'org', after: 'id' };
 
-/** The options of a command for the fields of a request: `--monthly-limit <count>` for `monthlyLimit`. */
-export function fieldOptions(input: Type<unknown>): Option[] {
-  const names = Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES_ARRAY, input.prototype as object) as
-    string[] | undefined;
-  return (names ?? []).map((marked) => {
-    const name = marked.slice(1);
-    const field = fieldOf(input, name);
-    const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-    if (field.enum?.join() === 'true,false') return new Option(flag, describe(field));
-    const option = parsed(new Option(`${flag} <${valueName(name, field)}>`, describe(field)), field);
-    return option.makeOptionMandatory(field.required !== false);
-  });
+/** Of an option that is null, which commander takes for a fault of the parser. */
+const NONE = Symbol('null');
+
+/** The request that the options of a command state. */
+export function requestOf<Input extends object>(input: Type<Input>, options: object): Input {
+  const fields = Object.entries(options).map(([name, value]) => [name, value === NONE ? null : (value as unknown)]);
+  return Object.assign(new input(), Object.fromEntries(fields) as object);
+}
+
+/** The options of a command for the fields of a request. */
+export function fieldOptions(input: Type<object>): Option[] {
+  const names: unknown = Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES_ARRAY, input.prototype as object);
+  // Each begins with a colon.
+  return ((names ?? []) as string[]).map((name) => fieldOption(input, name.slice(1)));
+}
+
+/** The option of a command for a field of a request: `--monthly-limit <count>` for `monthlyLimit`. */
+function fieldOption(input: Type<object>, name: string): Option {
+  const field = fieldOf(input, name);
+  const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  if (field.enum?.join() === 'true,false') return new Option(flag, describe(field));
+  const option = parsed(new Option(`${flag} <${valueName(name, field)}>`, describe(field)), field);
+  return option.makeOptionMandatory(field.required !== false);
 }
 
 /** The argument of a command for a field of a request. @param nullWord what stands for null, if that is accepted */
-export function fieldArgument(input: Type<unknown>, name: string, nullWord?: string): Argument {
+export function fieldArgument(input: Type<object>, name: string, nullWord?: string): Argument {
   const field = fieldOf(input, name);
   return parsed(new Argument(`<${valueName(name, field)}>`, describe(field)), field, nullWord);
 }
@@ -59,7 +70,7 @@ export function wordsArgument(words: readonly string[]): (text: string) => strin
   };
 }
 
-function fieldOf(input: Type<unknown>, name: string): Field {
+function fieldOf(input: Type<object>, name: string): Field {
   const field: unknown = Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES, input.prototype as object, name);
   if (typeof field !== 'object' || field === null) throw new Error(`${input.name} has no field ${name}.`);
   return field;
@@ -83,6 +94,7 @@ function parsed<Input extends Option | Argument>(
   if (type === 'integer') parse = wholeNumberArgument(minimum, maximum);
   else if (items?.enum) parse = wordsArgument(items.enum);
   else if (nullWord === undefined) return input;
-  input.argParser((text: string) => (text === nullWord ? null : parse(text)));
+  const none = input instanceof Option ? NONE : null;
+  input.argParser((text: string) => (text === nullWord ? none : parse(text)));
   return input;
 }

@@ -104,8 +104,6 @@ class FollowRun {
   }
 
   async untilStopped(stop: AbortSignal): Promise<FollowResult> {
-    const { stopWork, client } = this.service;
-    const { id } = this.subscription;
     try {
       while (!stop.aborted) {
         await this.takeResults();
@@ -114,13 +112,15 @@ class FollowRun {
         this.report(progressOf(this.subscription, this.files.written));
         await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
       }
-      await stopWork();
+      await this.service.stopWork();
       await this.takeResults();
     } finally {
-      await stopWork();
+      await this.service.stopWork();
+      const { id } = this.subscription;
+      const { subscriptions } = this.service.client;
       // Until the next run no service does its work. What no directory has will not be continued.
-      if (this.after !== undefined) await client.subscriptions.change(id, { state: 'paused' });
-      else await client.subscriptions.delete(id);
+      if (this.after !== undefined) await subscriptions.change(id, { state: 'paused' });
+      else await subscriptions.delete(id);
     }
     return { subscription: this.subscription, written: this.files.written };
   }

@@ -4,20 +4,40 @@ import type { Logger } from 'pino';
 import { DataSource } from 'typeorm';
 import { Authentication } from '../../auth/authentication.js';
 import { BackgroundLoops } from '../../background/background-loops.js';
-import type { Environment } from '../../config/environment.js';
+import { Environment, readEnvironment } from '../../config/environment.js';
 import { SCOPES, type Caller } from '../../domain/caller.js';
 import { JobWorker } from '../../jobs/job-worker.js';
 import { JobsService, type AwaitedVideo } from '../../jobs/jobs.service.js';
+import { createLogger } from '../../observability/logging/logger.js';
+import { redactorFor } from '../../observability/logging/redaction.js';
 import { generateKey } from '../../organizations/api-key.js';
 import { MONTHLY_LIMIT_MAX } from '../../organizations/limits.js';
-import { commandSetup } from './operations.js';
+import { OrganizationsService } from '../../organizations/organizations.service.js';
+import { UsageReports } from '../../quota/usage-report.js';
+import { AdminKeysController } from '../http/keys.controller.js';
+import { AdminOperationsController } from '../http/operations.controller.js';
+import { AdminOrganizationsController } from '../http/organizations.controller.js';
 
 const SLICES_AT_ONCE = 4;
 
 /** Creates the whole service with the role of a command, which does not listen yet. */
 export type CreateService = (environment: Environment, logger: Logger) => Promise<INestApplication>;
 
-/** The service that a command runs in its process. */
+/** What a command uses of the service in its process when that does not listen: the operations of `/admin` and their services. */
+const OPERATIONS = {
+  organizations: AdminOrganizationsController,
+  keys: AdminKeysController,
+  work: AdminOperationsController,
+  jobs: JobsService,
+  reports: UsageReports,
+  /** To find an organization by its name. */
+  named: OrganizationsService,
+  environment: Environment,
+};
+
+export type Operations = { [Name in keyof typeof OPERATIONS]: InstanceType<(typeof OPERATIONS)[Name]> };
+
+/** The service in the process of a command that calls it. */
 export interface LocalService {
   client: ChannelTranscriptsClient;
   /** Starts to run the jobs and subscriptions of the commands. Those of other organizations are work of the service. */
@@ -28,47 +48,80 @@ export interface LocalService {
   awaitedVideos(jobId: string, count: number): Promise<AwaitedVideo[]>;
 }
 
+/** Runs operations without a port. @throws as `withService` */
+export function withOperations<T>(create: CreateService, work: (operations: Operations) => Promise<T>): Promise<T> {
+  return withService(create, (app) => {
+    const found = Object.entries(OPERATIONS).map(([name, type]) => [name, app.get<unknown>(type)]);
+    return work(Object.fromEntries(found) as Operations);
+  });
+}
+
 /**
- * Runs the service on a free port of this machine, does some work with a client of it, and closes it. It serves nobody else: it
- * accepts one random key, which is in the memory of this process alone.
+ * Does some work with a client of the service, on a free port of this machine. It serves nobody else: it accepts one random key,
+ * which is in the memory of this process alone.
  *
  * @param accept the media type of the responses
- * @param handlesSignals whether the work ends by itself on a signal, which otherwise closes the service
- * @throws EnvironmentError, the error of a database that cannot be opened, and the errors of the work
+ * @param handlesSignals whether the work ends by itself on a signal
+ * @throws as `withService`
  */
-export async function withLocalService<T>(
+export function withLocalService<T>(
   create: CreateService,
   work: (service: LocalService) => Promise<T>,
   { accept = 'application/json', handlesSignals = false } = {},
 ): Promise<T> {
-  const { environment, logger } = commandSetup();
-  const app = await create(Object.assign(environment, forOneCaller()), logger);
-  if (!handlesSignals) app.enableShutdownHooks();
-  try {
+  const serving = async (app: INestApplication): Promise<T> => {
     const key = generateKey();
     const caller = await commandCaller(app.get(DataSource));
     app.get(Authentication).acceptOnly(key, caller);
-    await app.listen(environment.PORT, environment.HOST);
-    return await work({
+    await app.listen(0, '127.0.0.1');
+    return work({
       client: new ChannelTranscriptsClient({
-        ...{ baseUrl: await app.getUrl(), apiKey: key },
+        ...{ baseUrl: await app.getUrl(), apiKey: key, retries: 0 },
         headers: () => ({ Accept: accept }),
       }),
       startWork: () => app.get(JobWorker).start(SLICES_AT_ONCE, caller.organization.id),
       stopWork: () => app.get(BackgroundLoops).stop(),
       awaitedVideos: (jobId, count) => app.get(JobsService).awaitedVideos(jobId, count),
     });
+  };
+  return withService(create, serving, handlesSignals);
+}
+
+/**
+ * Creates the service in this process, and closes it after the work, also when that fails. It logs to standard error, and by default
+ * warnings only: what a command does, its result says.
+ *
+ * @param handlesSignals otherwise a signal closes the service
+ * @throws EnvironmentError, the error of a database that cannot be opened, and the errors of the work
+ */
+async function withService<T>(
+  create: CreateService,
+  work: (app: INestApplication) => Promise<T>,
+  handlesSignals = false,
+): Promise<T> {
+  const environment = readEnvironment();
+  const level = environment.LOG_LEVEL === 'info' ? 'warn' : environment.LOG_LEVEL;
+  const logger = createLogger(level, process.stderr, redactorFor(environment));
+  const app = await create(Object.assign(environment, forOneCaller()), logger);
+  if (!handlesSignals) app.enableShutdownHooks();
+  try {
+    return await work(app);
   } finally {
     await app.close();
   }
 }
 
-/** What differs from a service for others. What it does not serve to the command is turned off. */
+/** What a service for others has besides: it is turned off, or requires a token that nobody has. */
 function forOneCaller(): Partial<Environment> {
   return {
-    ...{ HOST: '127.0.0.1', PORT: 0, CORS_ORIGINS: undefined, MESSAGE_TRANSPORT: undefined },
-    ...{ ADMIN_TOKEN: undefined, OIDC_ISSUER: undefined, OIDC_ADMIN_CLAIM: undefined, METRICS_TOKEN: generateKey() },
-    ...{ RATE_LIMIT_PER_MINUTE: 0, JOB_CONCURRENCY: 0, WEBHOOK_SECRET_KEY: undefined },
+    ...{
+      ADMIN_TOKEN: generateKey(),
+      METRICS_TOKEN: generateKey(),
+      OIDC_ISSUER: undefined,
+      OIDC_ADMIN_CLAIM: undefined,
+    },
+    ...{ CORS_ORIGINS: undefined, MESSAGE_TRANSPORT: undefined, WEBHOOK_SECRET_KEY: undefined },
+    ...{ RATE_LIMIT_PER_MINUTE: 0, JOB_CONCURRENCY: 0 },
   };
 }
 

@@ -1,8 +1,6 @@
 import Table from 'cli-table3';
 import type { Command } from 'commander';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import type { Operations } from './operations.js';
+import type { Operations } from './local-service.js';
 
 /** Runs operations for a command, and prints its result. */
 export type RunWork = (work: (operations: Operations) => Promise<CommandResult>) => Promise<void>;
@@ -18,12 +16,13 @@ export interface CommandResult {
 
 /** Prints a result to standard output. A reader that stops early, such as `head`, is no error. @throws its failure */
 export async function print({ json, text = asText(json), failure }: CommandResult, asJson: boolean): Promise<void> {
+  const { stdout } = process;
+  const reported = (): void => undefined;
+  stdout.once('error', reported);
   const line = `${asJson ? JSON.stringify(json) : text.replace(/\n$/, '')}\n`;
-  try {
-    await pipeline(Readable.from([line]), process.stdout, { end: false });
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
-  }
+  const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) => stdout.write(line, resolve));
+  if (!error) stdout.off('error', reported);
+  else if (error.code !== 'EPIPE') throw error;
   if (failure) throw failure;
 }
 

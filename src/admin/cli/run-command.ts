@@ -1,12 +1,10 @@
-import type { Type } from '@nestjs/common';
 import { Command, CommanderError } from 'commander';
 import { EnvironmentError } from '../../config/environment.js';
 import { VERSION } from '../../config/package.js';
 import { escapeInvisible } from '../../observability/logging/redaction.js';
 import { redactApiKeys } from '../../domain/api-key-text.js';
 import { addAdminCommands } from './admin-commands.js';
-import { withLocalService, type CreateService } from './local-service.js';
-import { withOperations } from './operations.js';
+import { withLocalService, withOperations, type CreateService } from './local-service.js';
 import { print, type CommandResult, type RunWork } from './output.js';
 import { addTranscriptCommands } from './transcript-commands.js';
 
@@ -14,17 +12,11 @@ import { addTranscriptCommands } from './transcript-commands.js';
  * Runs one command. The result is printed to standard output, an error as one line to standard error (one line per
  * invalid environment variable).
  *
- * @param platform the module of the `VideoPlatform`
- * @param createService for `transcripts`, `archive` and `follow`
  * @returns the exit code
  */
-export async function runCommand(
-  args: readonly string[],
-  platform: Type<unknown>,
-  createService: CreateService,
-): Promise<number> {
+export async function runCommand(args: readonly string[], createService: CreateService): Promise<number> {
   try {
-    await program(platform, createService).parseAsync([...args], { from: 'user' });
+    await program(createService).parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
@@ -33,7 +25,7 @@ export async function runCommand(
   }
 }
 
-function program(platform: Type<unknown>, createService: CreateService): Command {
+function program(createService: CreateService): Command {
   const root = new Command('channel-transcripts')
     .description('Manage organizations, API keys, usage and archive jobs, and read transcripts.')
     .version(VERSION, '--version', 'print the version')
@@ -43,11 +35,11 @@ function program(platform: Type<unknown>, createService: CreateService): Command
     .configureOutput({ writeErr: () => undefined, outputError: () => undefined })
     .exitOverride();
   const show = (result: CommandResult) => print(result, root.opts<{ json?: boolean }>().json === true);
-  const run: RunWork = async (work) => show(await withOperations(platform, work));
+  const run: RunWork = async (work) => show(await withOperations(createService, work));
   root
     .command('migrate')
     .description('apply pending migrations of the database, which every start of the service does as well')
-    // Opening the services has applied them.
+    // The start of the service has applied them.
     .action(() => run(() => Promise.resolve({ json: { migrated: true }, text: 'The database is up to date.' })));
   addAdminCommands(root, run);
   addTranscriptCommands(root, async (work, options) => show(await withLocalService(createService, work, options)));
