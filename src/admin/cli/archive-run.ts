@@ -1,62 +1,58 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from '@channel-transcripts/client';
-import { ChannelNotFoundError, PlaylistNotFoundError } from '../../domain/errors.js';
+import { ChannelNotFoundError, counted, PlaylistNotFoundError } from '../../domain/errors.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { isFinished } from '../../jobs/job-states.js';
 import type { AwaitedVideo } from '../../jobs/jobs.service.js';
 import {
+  archiveForm,
   ArchiveFiles,
   directoryKey,
   ENTRIES_PER_READ,
   INTERVAL_MS,
+  nameOf,
   textsOf,
+  type ArchiveForm,
   type ArchiveOptions,
-  type ArchiveSource,
 } from './archive-files.js';
 import type { LocalService } from './local-service.js';
+import type { CommandResult } from './output.js';
 
 /** A job that does nothing for so long only waits to try failed videos again. */
 const WAIT_SECONDS_MAX = 300;
 const AWAITED_SHOWN_MAX = 10;
 
-export interface ArchiveRequest extends ArchiveOptions {
-  /** The channel or the playlist as the caller names it. */
-  reference: string;
-}
-
-export interface ArchiveResult extends ArchiveSource {
-  summary: Job['summary'];
-  /** The number of files that the run has written. */
-  written: number;
-  /** The first videos that are tried again, with the codes of their failures. */
-  awaited: AwaitedVideo[];
-  /** Seconds until the pending videos of the job, or its list, are tried again. */
-  retryAfterSeconds: number;
-}
+/** The options of the command. */
+export type ArchiveFlags = Omit<ArchiveOptions, 'form'> & Partial<ArchiveForm>;
 
 /**
  * Runs an archive job in this process and writes its results to a directory. A job that was stopped continues, and after a
  * completed one a job for the newer uploads follows.
  *
+ * @param reference the channel or the playlist as the caller names it
  * @param stop ends the run early
  * @param report shows a line about the progress
- * @throws ChannelTranscriptsError | ChannelNotFoundError | PlaylistNotFoundError, and Error when the run was stopped or the directory has something else or cannot be written
+ * @throws ChannelTranscriptsError | ChannelNotFoundError | PlaylistNotFoundError, and Error when the run was stopped or the directory
+ * has something else or cannot be written
  */
 export async function archiveList(
-  request: ArchiveRequest,
+  reference: string,
+  { out, limit, ...form }: ArchiveFlags,
   service: LocalService,
   stop: AbortSignal,
   report: (line: string) => void,
-): Promise<ArchiveResult> {
-  const files = await ArchiveFiles.open(request);
-  const job = await startJob(request, files.since, service);
+): Promise<CommandResult> {
+  const options = { out, limit, form: archiveForm(form) };
+  const files = await ArchiveFiles.open(options);
+  const job = await startJob(reference, options, files.since, service);
   service.startWork();
-  return new ArchiveRun(job, service, files, report).untilEnd(stop, request.limit);
+  return new ArchiveRun(job, options, service, files, report).untilEnd(stop);
 }
 
 /** Creates a job, or continues the one that an earlier run of the same command has begun. */
 async function startJob(
-  { reference, out, form: { format: _, ...form }, limit }: ArchiveRequest,
+  reference: string,
+  { out, form: { format: _, ...form }, limit }: ArchiveOptions,
   since: string | null,
   { client: { jobs } }: LocalService,
 ): Promise<Job> {
@@ -85,13 +81,14 @@ class ArchiveRun {
 
   constructor(
     private job: Job,
+    private readonly options: ArchiveOptions,
     private readonly service: LocalService,
     private readonly files: ArchiveFiles,
     private readonly report: (line: string) => void,
   ) {}
 
-  async untilEnd(stop: AbortSignal, limit: number | undefined): Promise<ArchiveResult> {
-    const { jobs } = this.service.client;
+  async untilEnd(stop: AbortSignal): Promise<CommandResult> {
+    const { out, limit } = this.options;
     const retryAfterSeconds = await this.follow(stop).catch(async (error: unknown) => {
       // So that the job goes on with the next run only. The first error says why this one ends.
       await this.stopJob().catch(() => undefined);
@@ -103,13 +100,18 @@ class ArchiveRun {
     const unknown = reason === 'channel_not_found' || reason === 'playlist_not_found';
     const awaited = await this.service.awaitedVideos(id, AWAITED_SHOWN_MAX);
     if (state === 'completed') await this.files.save(this.job, { unfinishedJob: null, limit: limit ?? null });
-    if (state === 'completed' || unknown) await jobs.delete(id);
+    if (state === 'completed' || unknown) await this.service.client.jobs.delete(id);
     if (unknown) throw reason === 'channel_not_found' ? new ChannelNotFoundError() : new PlaylistNotFoundError();
     if (stop.aborted || !(channel ?? playlist)) {
       const facts = `${summary.succeeded} of ${summary.total} videos have a file`;
       throw new Error(`Stopped: ${facts}. Run the same command again to continue.`);
     }
-    return { channel, playlist, summary, written: this.files.written, awaited, retryAfterSeconds };
+    const { written } = this.files;
+    return {
+      json: { channel, playlist, directory: out, written, summary },
+      text: `${nameOf(this.job)}: ${summary.succeeded} of ${summary.total} videos have a transcript, ${counted(written, 'new file')} in ${out}.`,
+      failure: unreadError(summary.pending, awaited, retryAfterSeconds),
+    };
   }
 
   /**
@@ -133,9 +135,8 @@ class ArchiveRun {
   private async takeResults(): Promise<void> {
     for (;;) {
       const query = { limit: ENTRIES_PER_READ, after: this.after ?? 0 };
-      const { client } = this.service;
-      const page = await client.call('getJobResults', { path: { id: this.job.id }, query });
-      const { results, next, job } = page;
+      const parameters = { path: { id: this.job.id }, query };
+      const { results, next, job } = await this.service.client.call('getJobResults', parameters);
       this.job = job;
       if (this.after === undefined && (job.channel ?? job.playlist)) {
         await this.files.save(job, { unfinishedJob: job.id });
@@ -154,6 +155,17 @@ class ArchiveRun {
     const { id, state } = await jobs.get(this.job.id);
     if (!isFinished(state)) await jobs.cancel(id);
   }
+}
+
+/** The failure of a run that has left videos, or the rest of the list, to a later one. */
+function unreadError(pending: number, awaited: AwaitedVideo[], retryAfterSeconds: number): Error | undefined {
+  if (pending === 0 && retryAfterSeconds === 0) return undefined;
+  const unread = pending > 0 ? counted(pending, 'video') : 'The rest of the list';
+  const reasons = awaited.map(({ videoId, code }) => `${videoId} (${code})`);
+  if (reasons.length > 0 && pending > reasons.length) reasons.push(`${pending - reasons.length} more`);
+  const named = reasons.length > 0 ? `: ${reasons.join(', ')}.` : '.';
+  const minutes = Math.ceil(retryAfterSeconds / 60);
+  return new Error(`${unread} could not be read yet. Run the same command again in ${minutes} min to retry${named}`);
 }
 
 const BAR_CHARACTERS = 20;

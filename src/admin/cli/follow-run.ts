@@ -5,53 +5,57 @@ import { ChannelNotFoundError, counted } from '../../domain/errors.js';
 import type { Channel } from '../../domain/transcript.js';
 import type { Start } from '../../jobs/subscription.js';
 import {
+  archiveForm,
   ArchiveFiles,
   directoryKey,
   ENTRIES_PER_READ,
   INTERVAL_MS,
   textsOf,
   type ArchiveForm,
+  type ArchiveOptions,
 } from './archive-files.js';
 import type { LocalService } from './local-service.js';
+import type { CommandResult } from './output.js';
 
-export interface FollowRequest {
-  /** The channel as the caller names it. */
-  channel: string;
-  out: string;
-  form: ArchiveForm;
-  checkMinutes: number;
-  start?: Start | undefined;
-}
-
-export interface FollowResult {
-  subscription: Subscription;
-  /** The number of files that the run has written. */
-  written: number;
-}
+/** The options of the command. */
+export type FollowFlags = { out: string; checkMinutes: number; start?: Start | undefined } & Partial<ArchiveForm>;
 
 /**
  * Follows a channel in this process, and writes each new entry to a directory until the run is stopped. The directory has the
  * subscription and the place in its feed, so that the next run goes on from there.
  *
+ * @param channel as the caller names it
  * @param stop ends the run
  * @param report shows a line about the progress instead of the one before, or a line that stays
  * @throws ChannelTranscriptsError | ChannelNotFoundError, and Error when the directory has something else or cannot be written
  */
 export async function followChannel(
-  request: FollowRequest,
+  channel: string,
+  { out, start, checkMinutes, ...form }: FollowFlags,
   service: LocalService,
   stop: AbortSignal,
   report: (line: string, stays?: boolean) => void,
-): Promise<FollowResult> {
-  const files = await ArchiveFiles.open(request);
-  const subscription = await findOrCreate(request, files, service);
+): Promise<CommandResult> {
+  const options = { out, form: archiveForm(form) };
+  const files = await ArchiveFiles.open(options);
+  const subscription = await findOrCreate(channel, { ...options, start, checkMinutes }, files, service);
   service.startWork();
-  return new FollowRun(subscription, service, files, report).untilStopped(stop);
+  const run = new FollowRun(subscription, service, files, report);
+  await run.untilStopped(stop);
+  const { written } = files;
+  const text = `Stopped: ${counted(written, 'new file')} in ${out}. The same command continues.`;
+  return { json: { subscription: run.subscription, directory: out, written }, text };
 }
 
 /** The subscription of the directory, or a new one, which begins above what the directory has. */
 async function findOrCreate(
-  { out, channel, checkMinutes, start: wanted, form: { format: _, ...form } }: FollowRequest,
+  channel: string,
+  {
+    out,
+    checkMinutes,
+    start: wanted,
+    form: { format: _, ...form },
+  }: ArchiveOptions & Omit<FollowFlags, keyof ArchiveForm>,
   files: ArchiveFiles,
   { client: { subscriptions } }: LocalService,
 ): Promise<Subscription> {
@@ -95,7 +99,7 @@ class FollowRun {
   private taken = 0;
 
   constructor(
-    private subscription: Subscription,
+    public subscription: Subscription,
     private readonly service: LocalService,
     private readonly files: ArchiveFiles,
     private readonly report: (line: string, stays?: boolean) => void,
@@ -103,7 +107,7 @@ class FollowRun {
     if (files.subscription?.id === subscription.id) this.after = files.subscription.after;
   }
 
-  async untilStopped(stop: AbortSignal): Promise<FollowResult> {
+  async untilStopped(stop: AbortSignal): Promise<void> {
     try {
       while (!stop.aborted) {
         await this.takeResults();
@@ -122,7 +126,6 @@ class FollowRun {
       if (this.after !== undefined) await subscriptions.change(id, { state: 'paused' });
       else await subscriptions.delete(id);
     }
-    return { subscription: this.subscription, written: this.files.written };
   }
 
   /** Writes the results that follow those which are written, and then the place after them. */

@@ -1,7 +1,7 @@
 import { isChannelTranscriptsError, type ChannelTranscriptsClient } from '@channel-transcripts/client';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { parseWholeNumber } from '../../config/variables.js';
-import { ChannelNotFoundError, counted } from '../../domain/errors.js';
+import { ChannelNotFoundError } from '../../domain/errors.js';
 import { LANGUAGE_MATCHES } from '../../domain/language-codes.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { INCLUDABLE, VIDEO_KINDS } from '../../domain/transcript.js';
@@ -22,10 +22,10 @@ import {
   parseLanguages,
 } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS, ENTRY_MEDIA_TYPES, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
-import { ARCHIVE_FORMATS, archiveForm, nameOf, textsOf, type ArchiveForm } from './archive-files.js';
-import { archiveList, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
+import { ARCHIVE_FORMATS, archiveForm, textsOf, type ArchiveForm } from './archive-files.js';
+import { archiveList, type ArchiveFlags } from './archive-run.js';
 import { wholeNumberArgument, wordsArgument } from './field-options.js';
-import { followChannel, type FollowRequest } from './follow-run.js';
+import { followChannel, type FollowFlags } from './follow-run.js';
 import type { LocalService, withLocalService } from './local-service.js';
 import { refuseJson, type CommandResult } from './output.js';
 
@@ -83,10 +83,9 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
     .argument('<reference>', LIST)
     .requiredOption('--out <directory>', 'created unless it exists')
     .option('--limit <n>', 'number of videos at most, the newest ones (default: all)', wholeNumberArgument(1));
-  writesFiles(archive, run, async (reference: string, { out, limit, ...form }: ArchiveFlags, service, stop) => {
-    const request = { reference, out, limit, form: archiveForm(form) };
-    return archiveResult(out, await archiveList(request, service, stop, showLine).catch(naming(LIST)));
-  });
+  writesFiles(archive, run, (reference, flags: ArchiveFlags, service, stop) =>
+    archiveList(reference, flags, service, stop, showLine).catch(naming(LIST)),
+  );
 
   const follow = program
     .command('follow')
@@ -106,15 +105,8 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
       wholeNumberArgument(CHECK_MINUTES_MIN, CHECK_MINUTES_MAX),
       CHECK_MINUTES_DEFAULT,
     );
-  writesFiles(
-    follow,
-    run,
-    async (channel: string, { out, start, checkMinutes, ...form }: FollowFlags, service, stop) => {
-      const request = { channel, out, start, checkMinutes, form: archiveForm(form) };
-      const { subscription, written } = await followChannel(request, service, stop, showLine);
-      const text = `Stopped: ${counted(written, 'new file')} in ${out}. The same command continues.`;
-      return { json: { subscription, directory: out, written }, text };
-    },
+  writesFiles(follow, run, (channel, flags: FollowFlags, service, stop) =>
+    followChannel(channel, flags, service, stop, showLine),
   );
 }
 
@@ -177,10 +169,7 @@ function naming(forms: string) {
   };
 }
 
-/** The options of the commands: those that are absent have the defaults of an archive. */
 type PrintFlags = Partial<Omit<ArchiveForm, 'format'>> & { format: EntryFormat; limit?: number };
-type ArchiveFlags = Pick<ArchiveRequest, 'out' | 'limit'> & Partial<ArchiveForm>;
-type FollowFlags = Pick<FollowRequest, 'out' | 'start' | 'checkMinutes'> & Partial<ArchiveForm>;
 
 /** Adds the options for which videos are read, and how their texts are. */
 function addTextOptions(command: Command): Command {
@@ -208,25 +197,4 @@ function showLine(line: string, stays = false): void {
   const { stderr } = process;
   if (stderr.isTTY) stderr.write(`${CLEAR_LINE}${stays ? '' : line.slice(0, stderr.columns - 1)}`);
   if (stays) stderr.write(`${line}\n`);
-}
-
-function archiveResult(
-  directory: string,
-  { channel, playlist, summary, written, awaited, retryAfterSeconds }: ArchiveResult,
-): CommandResult {
-  const { total, succeeded, pending } = summary;
-  const minutes = Math.ceil(retryAfterSeconds / 60);
-  const unread = pending > 0 ? counted(pending, 'video') : 'The rest of the list';
-  const reasons = awaited.map(({ videoId, code }) => `${videoId} (${code})`);
-  if (reasons.length > 0 && pending > reasons.length) reasons.push(`${pending - reasons.length} more`);
-  const named = reasons.length > 0 ? `: ${reasons.join(', ')}.` : '.';
-  return {
-    json: { channel, playlist, directory, written, summary },
-    text: `${nameOf({ channel, playlist })}: ${succeeded} of ${total} videos have a transcript, ${counted(written, 'new file')} in ${directory}.`,
-    ...((pending > 0 || retryAfterSeconds > 0) && {
-      failure: new Error(
-        `${unread} could not be read yet. Run the same command again in ${minutes} min to retry${named}`,
-      ),
-    }),
-  };
 }
