@@ -6,6 +6,9 @@ Object.defineProperty(process.stderr, 'isTTY', { value: false });
 
 let commands = 0;
 
+// The tests were ended.
+process.on('disconnect', () => process.exit());
+
 process.on('message', async ({ args, variables, signal }) => {
   // As if it had come from outside, which a test of one process for each command checks.
   if (signal) return void process.emit(signal, signal);
