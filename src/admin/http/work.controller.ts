@@ -1,16 +1,16 @@
 import { Controller, Get, HttpStatus, Param, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import { UnknownCursorError } from '../../domain/page.js';
-import { ApiErrors } from '../../http/error-docs.js';
-import { ApiResult } from '../../http/response-docs.js';
+import { ApiErrors } from '../../http/errors/error-docs.js';
+import { ApiResult } from '../../http/routes/response-docs.js';
 import { JOBS_PAGE_EXAMPLE, JobsPageDto } from '../../jobs/dto/job.dto.js';
 import { SUBSCRIPTIONS_PAGE_EXAMPLE, SubscriptionsPageDto } from '../../jobs/dto/subscription.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
-import { EgressStates } from '../../platform/egress-states.js';
+import { EgressesDto, EgressStates } from '../../platform/egress-states.js';
 import { AdminRoutes, ApiOrganizationId } from './admin-route.js';
-import { EGRESSES, EgressesDto } from './dto/egresses.dto.js';
+import { EGRESSES } from './dto/responses.dto.js';
 import { PageQueryDto } from './dto/requests.dto.js';
 
 /** Shows the jobs and subscriptions of an organization, and how the platform is reached. */

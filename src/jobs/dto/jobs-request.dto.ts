@@ -6,7 +6,7 @@ import { Kinds, SINCE_INVALID, TextBodyDto } from '../../transcripts/dto/transcr
 import type { VideoKind } from '../../domain/transcript.js';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
-import { requestContext } from '../../http/request-context.js';
+import { requestContext } from '../../http/server/request-context.js';
 import {
   AFTER_INVALID,
   digitsOf,
@@ -16,7 +16,7 @@ import {
   OptionalInteger,
   PAGE_SIZE_DEFAULT,
   PAGE_SIZE_MAX,
-} from '../../http/validation.js';
+} from '../../http/routes/validation.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
 import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';

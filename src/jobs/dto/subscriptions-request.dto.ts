@@ -3,7 +3,7 @@ import { IsIn, IsString, ValidateBy } from 'class-validator';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
-import { HasNoApiKey, Optional, OptionalInteger } from '../../http/validation.js';
+import { HasNoApiKey, Optional, OptionalInteger } from '../../http/routes/validation.js';
 import { Kinds, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import {
   CHECK_MINUTES_DEFAULT,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { InvalidRequestError } from '../../domain/errors.js';
-import { StrictValidationPipe } from '../../http/validation.js';
+import { StrictValidationPipe } from '../../http/routes/validation.js';
 import { parseLanguages, TranscriptsQueryDto } from './transcripts-query.dto.js';
 
 const pipe = new StrictValidationPipe();

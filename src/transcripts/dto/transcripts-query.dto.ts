@@ -12,7 +12,7 @@ import {
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { INCLUDABLE, VIDEO_KINDS, type Includable, type VideoKind } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
-import { digitsOf, Optional, OptionalInteger } from '../../http/validation.js';
+import { digitsOf, Optional, OptionalInteger } from '../../http/routes/validation.js';
 
 export const LIMIT_DEFAULT = 25;
 export const CHUNK_SECONDS_MIN = 15;

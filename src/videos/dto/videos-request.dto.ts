@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
 import { TextBodyDto, TextQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
-import { Optional } from '../../http/validation.js';
+import { Optional } from '../../http/routes/validation.js';
 import { ENTRY_FORMATS, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 
 const VIDEOS_INVALID = `videos must be a list of 1 to ${VIDEOS_PER_CALL_MAX} IDs or URLs of videos.`;

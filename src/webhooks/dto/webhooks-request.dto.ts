@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema, getSchemaPath, type ApiOperationOptions } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
-import { Optional } from '../../http/validation.js';
+import { Optional } from '../../http/routes/validation.js';
 import { URL_LENGTH_MAX } from '../webhook-url.js';
 import { TEST_EVENT, WEBHOOK_EVENTS, type WebhookEvent } from '../webhook.js';
 import { WEBHOOK } from './webhooks-response.dto.js';

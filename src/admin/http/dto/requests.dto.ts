@@ -3,7 +3,7 @@ import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { ArrayMinSize, IsArray, IsBoolean, IsIn, IsString, Matches, ValidateIf } from 'class-validator';
 import { SCOPES, type Scope } from '../../../domain/caller.js';
 import { PLANS, type Plan } from '../../../domain/plan.js';
-import { Optional, OptionalInteger, PageAfter, PageLimit } from '../../../http/validation.js';
+import { Optional, OptionalInteger, PageAfter, PageLimit } from '../../../http/routes/validation.js';
 import {
   EXTERNAL_ID_LENGTH_MAX,
   GRACE_HOURS_DEFAULT,

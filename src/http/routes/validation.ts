@@ -2,11 +2,11 @@ import { applyDecorators, ValidationPipe, type ArgumentMetadata, type Validation
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { getMetadataStorage, IsString, Min, ValidateBy, ValidateIf } from 'class-validator';
-import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
-import { redactApiKeys } from '../domain/api-key-text.js';
-import { unknownParameterMessage, unknownParameters } from '../domain/unknown-parameter.js';
-import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
-import { legiblePath } from './request-paths.js';
+import { InvalidRequestError, type InvalidField } from '../../domain/errors.js';
+import { redactApiKeys } from '../../domain/api-key-text.js';
+import { unknownParameterMessage, unknownParameters } from '../../domain/unknown-parameter.js';
+import { createRedactor, type Redactor } from '../../observability/logging/redaction.js';
+import { legiblePath } from '../server/request-paths.js';
 
 const NAME_SHOWN_MAX = 80;
 /** Far above any value of the interface, far below what exhausts the stack of the validator. */
