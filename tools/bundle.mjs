@@ -87,6 +87,8 @@ async function bundle(folder) {
     // first that is executed.
     inject: [join(root, 'tools/decorator-metadata.mjs')],
     external: [...LOADED_AT_RUN_TIME, ...NOT_INSTALLED],
+    // From its source: the package itself is built later, and not for the image.
+    alias: { '@channel-transcripts/client': join(root, 'clients/typescript/src/index.ts') },
     plugins: [namedExports],
     // CommonJS packages in an ES module.
     banner: {

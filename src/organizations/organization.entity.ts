@@ -43,9 +43,6 @@ export class Organization {
   deletedAt?: Date | null;
 }
 
-/** The organization of the commands `transcripts` and `archive`, which lists do not have. */
-export const COMMANDS_ORGANIZATION_ID = 'org_commands';
-
 @ApiSchema({ name: 'CreatedOrganization' })
 export class CreatedOrganization extends Organization {
   @ApiPropertyOptional({

@@ -1,15 +1,14 @@
+import type { VideoTranscript } from '@channel-transcripts/client';
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { languageChoice } from '../../domain/language-codes.js';
 import { Channel, Playlist, type Upload } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 import { TEXT_FIELDS } from '../../jobs/job.js';
-import type { StoredEntry } from '../../jobs/job-store.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
-import { inflate } from '../../transcripts/cache/transcript-text.js';
-import { readEntry } from '../../transcripts/formats/json.js';
 import { formatTranscript } from '../../transcripts/formats/transcript-formats.js';
 
 export const ARCHIVE_FORMATS = ['json', 'markdown'] as const;
@@ -19,6 +18,11 @@ const EXTENSIONS: Record<ArchiveFormat, string> = { json: 'json', markdown: 'md'
 const INDEX = 'index.json';
 /** A file that is not complete yet. */
 const UNFINISHED = '.unfinished';
+
+/** What is read of the results at a time. */
+export const ENTRIES_PER_READ = 50;
+/** How often the job or the subscription of a directory is looked at. */
+export const INTERVAL_MS = 500;
 
 /** With the date and the ID at most 230 bytes, which common file systems allow. */
 const TITLE_CHARACTERS_MAX = 50;
@@ -42,15 +46,29 @@ type IndexedVideo = z.infer<typeof video>;
 const form = z.object({ format: z.enum(ARCHIVE_FORMATS), ...TEXT_FIELDS });
 
 export type ArchiveForm = z.infer<typeof form>;
+type Texts = Omit<ArchiveForm, 'format'>;
 
 /** A form with the defaults for what is absent. */
 export function archiveForm(options: Partial<ArchiveForm>): ArchiveForm {
   return form.parse(options);
 }
 
-/** What the files have, as a request names it. */
-export function textsOf({ languages, match, kinds, include, chunkSeconds }: ArchiveForm): Omit<ArchiveForm, 'format'> {
-  return { languages, match, kinds, include, chunkSeconds };
+/** What the files have, as the options of a call. */
+export function textsOf({ languages, match, kinds, include, chunkSeconds }: Texts) {
+  return {
+    match,
+    ...(languages.length > 0 && { languages }),
+    ...(kinds.length > 0 && { kinds }),
+    ...(include.length > 0 && { include }),
+    ...(chunkSeconds !== null && { chunkSeconds }),
+  };
+}
+
+/** The idempotency key by which a run finds the job or subscription that an earlier one for the same directory has begun. */
+export function directoryKey(command: 'archive' | 'follow', out: string, request: object): string {
+  return createHash('sha256')
+    .update(JSON.stringify([command, resolve(out), request]))
+    .digest('hex');
 }
 
 /** What an archive has the videos of. */
@@ -154,27 +172,25 @@ export class ArchiveFiles {
     await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
   }
 
-  /** Writes the file of a video unless it exists. */
-  async add({ position, text }: StoredEntry): Promise<void> {
-    const json = await inflate(text);
-    const entry = await readEntry(json);
-    const { videoId, metadata } = entry;
+  /** Writes the file of a video unless it exists. @param position its place in the list of the index */
+  async add(entry: VideoTranscript, position: number): Promise<void> {
+    const { videoId, metadata, transcript, error } = entry;
     const { out } = this.options;
     const { format, languages, match, chunkSeconds } = this.options.form;
     const file = this.knownFiles.get(videoId) ?? archiveFileName({ videoId, ...metadata }, format);
     const exists = existsSync(join(out, file));
     // A video that fails now keeps the file that an earlier run has written.
-    const state = entry.ok || exists ? { file, error: null } : { file: null, error: entry.error };
+    const state = error && !exists ? { file: null, error } : { file, error: null };
     this.current.set(videoId, { position, video: { videoId, title: metadata.title, ...state } });
-    if (!entry.ok || exists) return;
+    if (error || exists) return;
     const textForm = { languages: languageChoice(languages, match), chunkSeconds: chunkSeconds ?? undefined };
-    await this.write(
-      file,
+    const texts = new Map(Object.entries(transcript));
+    const written =
       format === 'json'
-        ? // The position is that in the list of one job.
-          `${json.toString().replace(/^\{"position":\d+,/, '{')}\n`
-        : await formatTranscript(format, entry, textForm),
-    );
+        ? `${JSON.stringify(entry)}
+`
+        : await formatTranscript(format, { videoId, metadata, transcript: texts }, textForm);
+    await this.write(file, written);
     this.written++;
   }
 
