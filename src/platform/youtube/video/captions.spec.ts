@@ -9,7 +9,7 @@ import {
 import { timed } from '../../../../test/fake-youtube/catalogue/track.js';
 import type { Segment } from '../../../domain/transcript.js';
 import { UnreadableError } from '../response-parsing.js';
-import { readCaptions } from './caption-formats.js';
+import { readCaptions } from './captions.js';
 
 const legacy = (cues: string) => `<?xml version="1.0" encoding="utf-8" ?><transcript>${cues}</transcript>`;
 const srv3 = (cues: string) => `<?xml version="1.0" encoding="utf-8" ?><timedtext format="3">
