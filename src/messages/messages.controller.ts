@@ -18,7 +18,6 @@ import { ResultsQueryDto } from '../jobs/dto/jobs-request.dto.js';
 import { ResultsResponse, type ReadResults } from '../jobs/results-response.js';
 import { SubscriptionsService } from '../jobs/subscriptions.service.js';
 import { Reads } from '../http/routes/route.decorators.js';
-import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
 import { inflate } from '../transcripts/cache/transcript-text.js';
 import { onlyEntry } from '../transcripts/response/transcripts-response.js';
@@ -31,8 +30,8 @@ import { messageContext, type MessageContext } from './message-context.js';
 import { readIdMessage, readVideosMessage } from './message-reader.js';
 
 /** Handles the messages of a pattern, which over NATS is the subject, behind the guards of a feature. */
-function OnMessage(pattern: string, feature: Feature): MethodDecorator {
-  return applyDecorators(MessagePattern(pattern), RequiresFeature(feature));
+function OnMessage(pattern: string, feature: Feature, rules?: { countedAs: string }): MethodDecorator {
+  return applyDecorators(MessagePattern(pattern), RequiresFeature(feature, rules));
 }
 
 /** The HTTP operations for transcripts, uploads and the results of subscriptions as messages, behind the same guards; the responses are streams of events. */
@@ -55,8 +54,7 @@ export class MessagesController {
   }
 
   @Reads()
-  @OnMessage('channels.uploads', 'channel_uploads')
-  @OwnRateLimit(UPLOADS_RATE_LIMIT)
+  @OnMessage('channels.uploads', 'channel_uploads', { countedAs: UPLOADS_RATE_LIMIT })
   async channelUploads(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
     const { id, query } = await readIdMessage(message, UploadsQueryDto, CHANNEL_FORMS);

@@ -16,7 +16,7 @@ import type { Observable } from 'rxjs';
 import { AuthModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/with-timeout.js';
-import { causeText } from '../http/errors/error-report.js';
+import { causeText } from '../http/errors/error.filter.js';
 import { ShutdownState } from '../http/server/shutdown-state.js';
 import { JobEngineModule } from '../jobs/jobs.module.js';
 import { RepeatedLines } from '../observability/logging/repeated-lines.js';

@@ -6,7 +6,7 @@ import { Authentication } from '../auth/authentication.js';
 import { Environment } from '../config/environment.js';
 import { ServiceAtCapacityError } from '../domain/errors.js';
 import { errorBody } from '../http/errors/error-body.js';
-import { asDomainError, logError } from '../http/errors/error-report.js';
+import { asDomainError, logError } from '../http/errors/error.filter.js';
 import { setRequestContext } from '../http/server/request-context.js';
 import { ShutdownState } from '../http/server/shutdown-state.js';
 import { RepeatedLines } from '../observability/logging/repeated-lines.js';

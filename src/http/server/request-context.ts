@@ -36,12 +36,12 @@ export abstract class RequestContext {
   }
 
   /**
-   * The caller that `ApiKeyGuard` has authenticated.
+   * The caller that `CallGuard` has authenticated.
    *
    * @throws Error on a route without that guard, so that the route fails closed
    */
   get caller(): Caller {
-    if (!this.authenticatedCaller) throw new Error('The call is not authenticated: its route lacks ApiKeyGuard.');
+    if (!this.authenticatedCaller) throw new Error('The call is not authenticated: its route lacks CallGuard.');
     return this.authenticatedCaller;
   }
 
