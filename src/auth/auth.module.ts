@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { Environment } from '../config/environment.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
@@ -10,7 +11,12 @@ import { FailedAuthentications } from './failed-authentications.js';
 import { IdentityProvider } from './oidc/identity-provider.js';
 
 const limits = [CallRate, CallsInFlight, RejectionMetrics];
-const authentication = [Authentication, IdentityProvider, FailedAuthentications];
+const provider = {
+  provide: IdentityProvider,
+  inject: [Environment],
+  useFactory: (environment: Environment) => IdentityProvider.of(environment),
+};
+const authentication = [Authentication, provider, FailedAuthentications];
 const providers = [CallGuard, ...authentication, ...limits];
 
 /** Exports everything that `RequiresFeature` and `RequiresApiKey` need in the module of a controller. */

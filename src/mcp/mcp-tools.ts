@@ -18,7 +18,7 @@ import type { ErrorCode } from '../domain/error-codes.js';
 import { requirePermission } from '../auth/call.guard.js';
 import { asDomainError, causeText, logError } from '../http/errors/error.filter.js';
 import { requestContext, type RequestContext } from '../http/server/request-context.js';
-import { type Redactor, redactorFor } from '../observability/logging/redaction.js';
+import { type Redactor, redactorFor } from '../observability/logging/logger.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
 import { CallRate } from '../rate-limit/call-rate.js';

@@ -17,7 +17,7 @@ import { AuthModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { causeText } from '../http/errors/error.filter.js';
-import { ShutdownState } from '../http/server/shutdown-state.js';
+import { ShutdownState } from '../http/server/connections.js';
 import { JobEngineModule } from '../jobs/jobs.module.js';
 import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';

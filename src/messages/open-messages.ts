@@ -8,7 +8,7 @@ import { ServiceAtCapacityError } from '../domain/errors.js';
 import { errorBody } from '../http/errors/error-body.js';
 import { asDomainError, logError } from '../http/errors/error.filter.js';
 import { setRequestContext } from '../http/server/request-context.js';
-import { ShutdownState } from '../http/server/shutdown-state.js';
+import { ShutdownState } from '../http/server/connections.js';
 import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';

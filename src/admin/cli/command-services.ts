@@ -12,7 +12,7 @@ import { JobEngineModule } from '../../jobs/jobs.module.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import { createLogger, NestLogger } from '../../observability/logging/logger.js';
-import { redactorFor } from '../../observability/logging/redaction.js';
+import { redactorFor } from '../../observability/logging/logger.js';
 import { ApiKey } from '../../organizations/api-key.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { AuditTrail } from '../../organizations/audit-trail.js';

@@ -2,7 +2,7 @@ import type { Type } from '@nestjs/common';
 import { Command, CommanderError } from 'commander';
 import { EnvironmentError } from '../../config/environment.js';
 import { VERSION } from '../../config/package.js';
-import { escapeInvisible } from '../../observability/logging/redaction.js';
+import { escapeInvisible } from '../../observability/logging/logger.js';
 import { redactApiKeys } from '../../domain/api-key-text.js';
 import { CLI_ACTOR } from '../../domain/caller.js';
 import { withServices } from './command-services.js';
