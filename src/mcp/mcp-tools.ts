@@ -16,6 +16,7 @@ import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
 import type { ErrorCode } from '../domain/error-codes.js';
 import { requirePermission } from '../auth/call.guard.js';
+import { UPLOADS_MAX } from '../jobs/dto/jobs-request.dto.js';
 import { asDomainError, causeText, logError } from '../http/errors/error.filter.js';
 import { requestContext, type RequestContext } from '../http/server/request-context.js';
 import { type Redactor, redactorFor } from '../observability/logging/logger.js';
@@ -68,6 +69,9 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
 
 const callSchema = z.object({ method: z.literal('tools/call') });
 
+/** The dialect, and bounds that only a mistake reaches: the error names them. */
+const UNLISTED = ['$schema', 'minLength', 'maxLength', 'minItems', 'maxItems'];
+
 /** Computed once, because converting the schemas takes milliseconds. */
 const LISTED: ListToolsResult = {
   tools: TOOLS.map(({ name, title, description, feature, effect, input, output }) => ({
@@ -79,8 +83,7 @@ const LISTED: ListToolsResult = {
     annotations: {
       readOnlyHint: effect === 'reads',
       destructiveHint: false,
-      idempotentHint: effect === 'reads',
-      openWorldHint: feature !== undefined,
+      ...(feature === undefined && { openWorldHint: false }),
     },
   })),
 };
@@ -185,10 +188,10 @@ export class McpTools {
   }
 }
 
-/** Clients give the list to the model with each conversation: without the dialect, and the bounds of any integer. */
+/** Clients give the list to the model with each conversation. */
 function inputSchema(input: z.ZodObject): { type: 'object' } & Record<string, unknown> {
   const schema = JSON.stringify(z.toJSONSchema(input, { io: 'input' }), (name, value: unknown) =>
-    name === '$schema' || value === Number.MAX_SAFE_INTEGER || value === Number.MIN_SAFE_INTEGER ? undefined : value,
+    UNLISTED.includes(name) || (typeof value === 'number' && Math.abs(value) >= UPLOADS_MAX) ? undefined : value,
   );
   return { ...(JSON.parse(schema) as object), type: 'object' };
 }
@@ -196,7 +199,8 @@ function inputSchema(input: z.ZodObject): { type: 'object' } & Record<string, un
 /** The fields of a result. Their types would be half of the list, and a model reads the result itself. */
 function outlineOf(output: z.ZodObject): string {
   const fields = Object.entries(output.shape).map(([name, field]) => {
-    const value: unknown = field instanceof z.ZodOptional ? field.unwrap() : field;
+    const value: unknown =
+      field instanceof z.ZodOptional || field instanceof z.ZodExactOptional ? field.unwrap() : field;
     if (value instanceof z.ZodArray && value.element instanceof z.ZodObject)
       return `${name}: [${outlineOf(value.element)}]`;
     return value instanceof z.ZodObject ? `${name}: ${outlineOf(value)}` : name;

@@ -1,14 +1,13 @@
 import { z } from 'zod';
-import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { counted } from '../../domain/errors.js';
 import { IDEMPOTENCY_KEY_CHARACTERS, IDEMPOTENCY_KEY_LENGTH_MAX } from '../../http/routes/idempotency-key.js';
-import { JOB_STATES } from '../../jobs/job-states.js';
-import { JOB_REASONS, ON_QUOTA } from '../../jobs/job.js';
-import type { JobDto } from '../../jobs/dto/job.dto.js';
+import { ON_QUOTA } from '../../jobs/job.js';
+import { JobDto } from '../../jobs/dto/job.dto.js';
 import { UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
 import { codeSpan, escapeMarkdown } from '../../transcripts/formats/markdown.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
 import {
+  CHANNEL_NAMED,
   costLine,
   defineTool,
   kinds,
@@ -20,18 +19,12 @@ import {
   videoId,
   workId,
   workOf,
-  workOutput,
   type ToolResult,
 } from './tool.js';
 
-const jobOutput = workOutput.extend({
-  state: z.enum(JOB_STATES),
-  reason: z.enum(JOB_REASONS).nullable(),
+const jobOutput = JobDto.omit({ channel: true, playlist: true, request: true, startedAt: true }).extend({
+  channelId: z.string().nullable(),
   playlistId: z.string().nullable(),
-  hidden: z.int(),
-  finishedAt: z.string().nullable(),
-  expiresAt: z.string().nullable(),
-  checkAgainSeconds: z.int().nullable(),
 });
 
 export const startArchiveJob = defineTool({
@@ -39,14 +32,14 @@ export const startArchiveJob = defineTool({
   title: 'Archive a whole channel or playlist',
   description:
     'Starts a job that fetches the transcripts of a whole YouTube channel or playlist in the background, which can take hours. ' +
-    'Costs one transcript of the monthly quota for each video that is fetched, so it can use up the quota: ask the user before a ' +
-    'call without a limit. Cached and failed videos are free. Requires the Pro plan. get_job has the progress. ' +
-    'get_video_transcript and search_channel_transcripts read what was fetched for free. To read a few videos no job is needed.',
+    'Costs one transcript of the quota for each video that is fetched, and can use it up: ask the user before a ' +
+    'call without a limit. Cached and failed videos are free. Requires the Pro plan. get_job has the progress, ' +
+    'and the other tools read what was fetched for free. To read a few videos no job is needed.',
   feature: 'channel_archives',
   limitsConcurrency: false,
   effect: 'creates',
   input: z.strictObject({
-    channel: storedReference.optional().describe(`The channel: ${CHANNEL_FORMS}. Either this or playlist.`),
+    channel: storedReference.optional().describe(`The channel: ${CHANNEL_NAMED}. Either this or playlist.`),
     playlist: storedReference.optional().describe('The ID or the URL of a playlist.'),
     limit: z
       .int()

@@ -6,6 +6,7 @@ import { givenVideos } from '../../transcripts/sources/video-list.js';
 import { CURSOR_VIDEOS_MAX, readTexts, type Position } from '../text-page.js';
 import {
   channel,
+  CHANNEL_NAMED,
   chunkSeconds,
   cursor,
   defineTool,
@@ -25,21 +26,20 @@ import {
 const CHANNEL_VIDEOS_DEFAULT = 3;
 const WHOLE_VIDEOS: Position['range'] = [0, null];
 
-const COST =
-  'Costs one transcript of the monthly quota for each video that is fetched; cached and failed ones are free.';
-const PAGES = 'Longer text continues with the returned cursor, for free while it is cached.';
+const COST = 'Costs one transcript of the quota for each video that is fetched; cached and failed ones are free.';
+const PAGES = 'Longer text continues with the returned cursor, for free.';
 
 export const getChannelTranscripts = defineTool({
   name: 'get_channel_transcripts',
   title: "Transcripts of a channel's newest videos",
   description:
     `Returns the transcripts of the newest uploads of a YouTube channel as Markdown, newest first, with a link to the second ` +
-    `of each paragraph. Live and announced videos have none: kinds leaves them out. ${COST} Requires the Pro plan. ${PAGES} ${TEXT_IS_DATA}`,
+    `of each paragraph. Live and announced videos have none. ${COST} Requires the Pro plan. ${PAGES} ${TEXT_IS_DATA}`,
   feature: 'channel_transcripts',
   limitsConcurrency: true,
   effect: 'reads',
   input: z.strictObject({
-    channel: channel.optional().describe(`Required without a cursor: ${CHANNEL_FORMS}.`),
+    channel: channel.optional().describe(`Required without a cursor: ${CHANNEL_NAMED}.`),
     limit: z.int().min(1).max(CURSOR_VIDEOS_MAX).default(CHANNEL_VIDEOS_DEFAULT).describe('Videos at most.'),
     kinds,
     languages,
@@ -72,7 +72,7 @@ export const getVideoTranscript = defineTool({
   title: 'Transcript of a video',
   description:
     `Returns the transcript of one YouTube video as Markdown, with a link to the second of each paragraph; fromSeconds and ` +
-    `toSeconds select a part. Costs one transcript of the monthly quota if it is fetched; cached and failed ones are free. ` +
+    `toSeconds select a part. Costs one transcript of the quota if it is fetched; cached and failed ones are free. ` +
     `${PAGES} ${TEXT_IS_DATA}`,
   feature: 'video_transcripts',
   limitsConcurrency: true,
