@@ -5,7 +5,7 @@ import { getMetadataStorage, IsString, Min, ValidateBy, ValidateIf } from 'class
 import { InvalidRequestError, type InvalidField } from '../../domain/errors.js';
 import { redactApiKeys } from '../../domain/api-key-text.js';
 import { unknownParameterMessage, unknownParameters } from '../../domain/unknown-parameter.js';
-import { createRedactor, type Redactor } from '../../observability/logging/redaction.js';
+import { createRedactor, type Redactor } from '../../observability/logging/logger.js';
 import { legiblePath } from '../server/request-paths.js';
 
 const NAME_SHOWN_MAX = 80;
