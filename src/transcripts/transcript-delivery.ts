@@ -26,7 +26,7 @@ const BUFFER_FULL: VideoFailure = {
   message: 'The response buffer of this call is full. Read the response faster or request fewer videos, then retry.',
 };
 
-/** Entries that are made at a stretch when each finds the chapters of a description of up to 5,000 characters. */
+/** Entries of cached videos that are made at a stretch: each finds the chapters of a description of up to 5,000 characters. */
 const ENTRIES_PER_TURN = 10;
 
 /** Ends what waits for its first request. */
@@ -130,8 +130,7 @@ export class Delivery {
 
   /** The further entries of a video cost nothing. */
   private async *entries(order: EntryOrder): AsyncGenerator<Entry[]> {
-    const { videos, order: listed, include } = this.plan;
-    const withChapters = include?.includes('chapters');
+    const { videos, order: listed } = this.plan;
     const sent = new Set<PlannedVideo>();
     for await (const batch of order === 'listed' ? runs(listed) : this.asFinished()) {
       const entries: Entry[] = [];
@@ -141,7 +140,7 @@ export class Delivery {
         if (!entry) throw new Error('The entry was sent already.');
         entries.push(entry.ok && sent.has(video) ? { ...entry, cached: true } : entry);
         sent.add(video);
-        if (withChapters && entries.length % ENTRIES_PER_TURN === 0) await turn();
+        if (entries.length % ENTRIES_PER_TURN === 0) await turn();
       }
       yield entries;
       // When a video is listed twice, all texts are held until the end.
