@@ -17,6 +17,7 @@ import { VERSION } from '../config/package.js';
 import type { ErrorCode } from '../domain/error-codes.js';
 import { requirePermission } from '../auth/permission.guard.js';
 import { asDomainError, causeText, logError } from '../http/error-report.js';
+import { jsonSchemaOf } from '../http/field.js';
 import { requestContext, type RequestContext } from '../http/request-context.js';
 import { type Redactor, redactorFor } from '../observability/logging/redaction.js';
 import { inSpan } from '../observability/tracing/tracer.js';
@@ -74,7 +75,7 @@ const LISTED: ListToolsResult = {
     name,
     title,
     description,
-    inputSchema: inputSchema(input),
+    inputSchema: jsonSchemaOf(input),
     outputSchema: { type: 'object', description: outlineOf(output) },
     annotations: {
       readOnlyHint: effect === 'reads',
@@ -182,14 +183,6 @@ export class McpTools {
       return { content: [{ type: 'text', text: visibleText(text) }], isError: true };
     }
   }
-}
-
-/** Clients give the list to the model with each conversation: without the dialect, and the bounds of any integer. */
-function inputSchema(input: z.ZodObject): { type: 'object' } & Record<string, unknown> {
-  const schema = JSON.stringify(z.toJSONSchema(input, { io: 'input' }), (name, value: unknown) =>
-    name === '$schema' || value === Number.MAX_SAFE_INTEGER || value === Number.MIN_SAFE_INTEGER ? undefined : value,
-  );
-  return { ...(JSON.parse(schema) as object), type: 'object' };
 }
 
 /** The fields of a result. Their types would be half of the list, and a model reads the result itself. */

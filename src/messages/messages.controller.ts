@@ -3,7 +3,7 @@ import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
 import {
   PlaylistQueryDto,
-  TextQueryDto,
+  TextFields,
   TranscriptsQueryDto,
   UploadsQueryDto,
 } from '../transcripts/dto/transcripts-query.dto.js';
@@ -50,7 +50,7 @@ export class MessagesController {
   @OnMessage('channels.transcripts', 'channel_transcripts')
   async channel(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
-    const { id, query } = await readIdMessage(message, TranscriptsQueryDto, CHANNEL_FORMS);
+    const { id, query } = readIdMessage(message, TranscriptsQueryDto, CHANNEL_FORMS);
     return this.stream(context, { source: this.uploads.source(id, query), ...query });
   }
 
@@ -59,7 +59,7 @@ export class MessagesController {
   @OwnRateLimit(UPLOADS_RATE_LIMIT)
   async channelUploads(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
-    const { id, query } = await readIdMessage(message, UploadsQueryDto, CHANNEL_FORMS);
+    const { id, query } = readIdMessage(message, UploadsQueryDto, CHANNEL_FORMS);
     const listed = await this.uploads.listWithinDeadline(id, query, context);
     context.log['channelId'] = listed.channel.id;
     return from(eventsFor(context, [[JSON.stringify(toUploadsDto(listed))]]));
@@ -69,7 +69,7 @@ export class MessagesController {
   @OnMessage('playlists.transcripts', 'bulk_transcripts')
   async playlist(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
-    const { id, query } = await readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
+    const { id, query } = readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
     return this.stream(context, { source: this.playlists.source(id, query), ...query });
   }
 
@@ -77,7 +77,7 @@ export class MessagesController {
   @OnMessage('videos.transcripts', 'bulk_transcripts')
   async videos(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
-    const { videos, ...texts } = await readVideosMessage(message);
+    const { videos, ...texts } = readVideosMessage(message);
     return this.stream(context, { source: givenVideos(parseVideoList(videos)), ...texts });
   }
 
@@ -85,7 +85,7 @@ export class MessagesController {
   @OnMessage('videos.transcript', 'video_transcripts')
   async video(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
-    const { id, query } = await readIdMessage(message, TextQueryDto, 'the ID or the URL of a video');
+    const { id, query } = readIdMessage(message, TextFields, 'the ID or the URL of a video');
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
     const request = { source: givenVideos([videoId], videoId), ...query };
@@ -99,7 +99,7 @@ export class MessagesController {
   @OnJobs('subscription', { limitsConcurrency: true })
   async subscriptionResults(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
-    const { id, query } = await readIdMessage(message, ResultsQueryDto, 'the ID of a subscription');
+    const { id, query } = readIdMessage(message, ResultsQueryDto, 'the ID of a subscription');
     const organizationId = context.caller.organization.id;
     const read: ReadResults = (page) => this.subscriptions.results(organizationId, id, page);
     const lines = await this.results.lines('subscription', read, organizationId, query);

@@ -1,19 +1,21 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
+import { readInput } from '../../http/validation.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import type { TranscriptsRequest } from '../../transcripts/call-plan.js';
 import { entryJson, serializeJson, type Chunk } from '../../transcripts/formats/json.js';
 import { markdownDocument, type TextForm } from '../../transcripts/formats/markdown.js';
 import { formatEntry } from '../../transcripts/formats/transcript-formats.js';
-import { LIMIT_DEFAULT } from '../../transcripts/dto/transcripts-query.dto.js';
+import { PlaylistQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import type { Selection } from '../../transcripts/sources/selection.js';
 import { givenVideos, type VideoSource } from '../../transcripts/sources/video-list.js';
 import type { TranscriptsEvent } from '../../transcripts/transcript-events.js';
 import type { CommandServices } from './command-services.js';
+
+const { limit: LIMIT_DEFAULT } = readInput(PlaylistQueryDto, {}, 'text');
 
 /** A `limit` above the maximum of a call counts as that. */
 export interface PrintOptions extends Partial<Omit<Selection, 'since'>>, Omit<TranscriptsRequest, 'source'> {
@@ -36,7 +38,7 @@ export async function printTranscripts(
   if (videoId !== undefined && (limit ?? kinds) !== undefined)
     throw new Error('--limit and --kinds are for a channel or a playlist. Omit them for a video.');
   const { transcripts } = services;
-  const selection = { limit: Math.min(limit ?? LIMIT_DEFAULT, VIDEOS_PER_CALL_MAX), kinds };
+  const selection = { limit: limit ?? LIMIT_DEFAULT, kinds };
   const source = videoId === undefined ? sourceOf(reference, selection, services) : givenVideos([videoId], videoId);
   const end = new AbortController();
   const times = { startedAtMs: performance.now(), responseEnd: end.signal };

@@ -1,29 +1,15 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
-import { parseWholeNumber } from '../../config/variables.js';
+import { Option, type Command } from 'commander';
 import { ChannelNotFoundError, counted } from '../../domain/errors.js';
-import { LANGUAGE_MATCHES } from '../../domain/language-codes.js';
-import { INCLUDABLE, VIDEO_KINDS } from '../../domain/transcript.js';
-import {
-  CHECK_MINUTES_DEFAULT,
-  CHECK_MINUTES_MAX,
-  CHECK_MINUTES_MIN,
-  isStart,
-  START_UPLOADS_MAX,
-  type Start,
-} from '../../jobs/subscription.js';
-import {
-  CHUNK_SECONDS_MAX,
-  CHUNK_SECONDS_MIN,
-  LANGUAGES_INVALID,
-  LIMIT_DEFAULT,
-  parseLanguages,
-  parseWords,
-} from '../../transcripts/dto/transcripts-query.dto.js';
+import { fieldsOf } from '../../http/field.js';
+import { JobFields } from '../../jobs/dto/jobs-request.dto.js';
+import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
+import { PlaylistQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS } from '../../transcripts/response/transcripts-response.js';
-import { ARCHIVE_FORMATS, archiveForm, nameOf, type ArchiveForm } from './archive-files.js';
+import { ARCHIVE_FORMATS, archiveForm, ArchiveTexts, nameOf, type ArchiveForm } from './archive-files.js';
 import { archiveList, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
 import type { CommandServices } from './command-services.js';
-import { refuseJson, wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
+import { fieldOption } from './field-options.js';
+import { refuseJson, type CommandResult, type RunWork } from './output.js';
 import { followChannel, type FollowRequest } from './follow-run.js';
 import { printTranscripts, type PrintOptions } from './print-transcripts.js';
 
@@ -31,27 +17,6 @@ const REFERENCE =
   'a channel (@handle, ID or URL), a playlist (ID or URL) or the URL of a video; without @, a text in the form of a playlist ID is one';
 const LIST = 'a channel (@handle, ID or URL) or a playlist (ID or URL); for a video use transcripts';
 const CLEAR_LINE = '\r\u001b[K';
-
-const languagesOption = (): Option =>
-  new Option(
-    '--languages <codes>',
-    'language codes in order of preference, such as en,de; * last for the original language',
-  )
-    .default([], 'the original language')
-    .argParser((codes) => {
-      const languages = parseLanguages(codes);
-      if (!languages) throw new InvalidArgumentError(LANGUAGES_INVALID);
-      return languages;
-    });
-
-function wordsOption(flags: string, description: string, words: readonly string[]): Option {
-  const names = words.join(',');
-  return new Option(flags, `${description}: ${names}`).argParser((value) => {
-    const parsed = parseWords(value, words);
-    if (!parsed) throw new InvalidArgumentError(`It must be one or more of ${names}.`);
-    return parsed;
-  });
-}
 
 /**
  * Adds `transcripts`, which prints what the service would respond, and `archive`, which runs an archive job and writes a
@@ -62,7 +27,7 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
     .command('transcripts')
     .description('print the transcripts of a channel, a playlist or a video, without a service and keys')
     .argument('<reference>', REFERENCE)
-    .option('--limit <n>', `number of videos at most (default: ${LIMIT_DEFAULT})`, wholeNumberArgument(1))
+    .addOption(fieldOption(PlaylistQueryDto, 'limit'))
     .addOption(
       new Option('--format <format>', 'text, srt and vtt for one video only').choices(ENTRY_FORMATS).default('json'),
     );
@@ -78,7 +43,7 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
     )
     .argument('<reference>', LIST)
     .requiredOption('--out <directory>', 'created unless it exists')
-    .option('--limit <n>', 'number of videos at most, the newest ones (default: all)', wholeNumberArgument(1));
+    .addOption(fieldOption(JobFields, 'limit', 'number of videos at most, the newest ones (default: all)'));
   writesFiles(archive, run, async (reference: string, { out, limit, ...form }: ArchiveFlags, services, stop) => {
     const request = { reference, out, limit, form: archiveForm(form) };
     return archiveResult(out, await archiveList(request, services, stop, showLine).catch(naming(LIST)));
@@ -122,16 +87,8 @@ type ArchiveFlags = Pick<ArchiveRequest, 'out' | 'limit'> & Partial<ArchiveForm>
 
 /** Adds the options for which videos are read, and how their texts are. */
 function addTextOptions(command: Command): Command {
-  return command
-    .addOption(wordsOption('--kinds <kinds>', 'the kinds of videos', VIDEO_KINDS))
-    .addOption(languagesOption())
-    .addOption(new Option('--match <match>', 'which of the languages').choices(LANGUAGE_MATCHES).default('all'))
-    .addOption(wordsOption('--include <names>', 'what to add to the metadata', INCLUDABLE))
-    .option(
-      '--chunk-seconds <n>',
-      'join segments to chunks of about n seconds',
-      wholeNumberArgument(CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX),
-    );
+  for (const name of Object.keys(fieldsOf(ArchiveTexts))) command.addOption(fieldOption(ArchiveTexts, name));
+  return command;
 }
 
 /** Adds `follow`, which keeps a directory up to date until it is stopped. */
@@ -144,16 +101,13 @@ export function addFollowCommand(program: Command, run: RunWork): void {
     .argument('<channel>', '@handle, ID or URL')
     .requiredOption('--out <directory>', 'created unless it exists; also that of an archive')
     .addOption(
-      new Option('--start <start>', 'now, a number of the newest uploads, or the ID of the video above which to begin')
-        .default(undefined, 'the newest video of the directory, or now')
-        .argParser(startArgument),
+      fieldOption(
+        CreateSubscriptionDto,
+        'start',
+        'now, a number of the newest uploads, or the ID of the video above which to begin',
+      ).default(undefined, 'the newest video of the directory, or now'),
     )
-    .option(
-      '--check-minutes <n>',
-      'minutes between two checks',
-      wholeNumberArgument(CHECK_MINUTES_MIN, CHECK_MINUTES_MAX),
-      CHECK_MINUTES_DEFAULT,
-    );
+    .addOption(fieldOption(CreateSubscriptionDto, 'checkMinutes'));
   writesFiles(
     follow,
     run,
@@ -164,13 +118,6 @@ export function addFollowCommand(program: Command, run: RunWork): void {
       return { json: { subscription, directory: out, written }, text };
     },
   );
-}
-
-function startArgument(text: string): Start {
-  const start = parseWholeNumber(text) ?? text;
-  if (!isStart(start))
-    throw new InvalidArgumentError(`Use now, a number from 1 to ${START_UPLOADS_MAX}, or the ID of a video.`);
-  return start;
 }
 
 type FollowFlags = Pick<FollowRequest, 'out' | 'start' | 'checkMinutes'> & Partial<ArchiveForm>;

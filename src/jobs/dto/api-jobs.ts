@@ -1,7 +1,9 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
+import type { Request } from 'express';
 import { RequiresApiKey } from '../../auth/auth.decorators.js';
 import { ApiId, type ErrorExample } from '../../http/error-docs.js';
+import { requestContext } from '../../http/request-context.js';
 import { contentOf } from '../../http/response-docs.js';
 import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
 import { ENTRY_HEADERS } from '../../transcripts/dto/api-transcripts.js';
@@ -30,6 +32,16 @@ export const NOT_CANCELABLE: ErrorExample = {
   title: 'The job has already been completed or has failed',
   error: new JobFinishedError('cancel', 'completed'),
 };
+
+/**
+ * The organization of the caller; adds the job or subscription to the log line of the request, unless the path has another text
+ * than an ID.
+ */
+export function organizationOf(request: Request, variant: JobVariant, id: string): string {
+  const { caller, log } = requestContext(request);
+  if (JOB_VARIANTS[variant].idForm.test(id)) log[`${variant}Id`] = id;
+  return caller.organization.id;
+}
 
 /** The header of a response that has created something. */
 export const locationOf = (created: JobVariant) => ({

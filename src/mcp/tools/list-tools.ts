@@ -1,8 +1,16 @@
 import { z } from 'zod';
 import { clockTime } from '../../transcripts/formats/line-text.js';
 import { codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
+import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import type { Upload } from '../../domain/transcript.js';
-import { channel, defineTool, kinds, listedVideo, videoId } from './tool.js';
+import { Field, Fields, Picked } from '../../http/field.js';
+import { UploadsQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
+import { ChannelInput, defineTool, listedVideo } from './tool.js';
+
+class ListInput extends Fields(ChannelInput, Picked(UploadsQueryDto, 'kinds', 'since')) {
+  @Field.integer({ min: 1, max: VIDEOS_PER_CALL_MAX, default: 25, description: 'Videos at most.' })
+  limit: number;
+}
 
 export const listChannelUploads = defineTool({
   name: 'list_channel_uploads',
@@ -13,16 +21,7 @@ export const listChannelUploads = defineTool({
   feature: 'channel_uploads',
   limitsConcurrency: true,
   effect: 'reads',
-  input: z.strictObject({
-    channel,
-    limit: z.int().min(1).max(100).default(25).describe('Videos at most.'),
-    kinds,
-    since: videoId
-      .optional()
-      .describe(
-        'The ID of a video: only the uploads above it. What was live or announced at an earlier call may be listed below it.',
-      ),
-  }),
+  input: ListInput,
   output: z.object({
     channelId: z.string(),
     sinceFound: z.boolean().optional(),
@@ -36,12 +35,14 @@ export const listChannelUploads = defineTool({
       }),
     ),
   }),
-  async run({ channel: reference, limit, kinds: wanted, since }, context, { uploads }) {
-    const found = await uploads.listWithinDeadline(reference, { limit, kinds: wanted, since }, context);
+  async run(input, context, { uploads }) {
+    const found = await uploads.listWithinDeadline(input.channel, input, context);
     context.log['channelId'] = found.channel.id;
     const lines = found.uploads.map(uploadLine).join('') || 'No uploads.\n';
     const missed =
-      found.sinceFound === false ? `\n${codeSpan(since ?? '')} is not among the newest ${limit} uploads.\n` : '';
+      found.sinceFound === false
+        ? `\n${codeSpan(input.since ?? '')} is not among the newest ${input.limit} uploads.\n`
+        : '';
     return {
       text: `${listHead({ type: 'channel', ...found })}\n${lines}${missed}`,
       structured: {
@@ -62,7 +63,7 @@ export const getUsage = defineTool({
   feature: undefined,
   limitsConcurrency: false,
   effect: 'reads',
-  input: z.strictObject({}),
+  input: class NoInput {},
   output: z.object({
     organization: z.string(),
     plan: z.string(),
