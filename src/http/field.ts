@@ -325,7 +325,7 @@ export function StoredFields<T>(type: Type<T>): Type<Stored<T>> {
       ...{ description: brief, required: true, ...(nullable && { nullable }) },
     };
     Reflect.defineMetadata('design:type', String, Repeated.prototype, name);
-    ApiProperty(docs as ApiPropertyOptions)(Repeated.prototype, name);
+    ApiProperty(docs)(Repeated.prototype, name);
   }
   return Repeated as Type<Stored<T>>;
 }
