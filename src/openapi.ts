@@ -5,10 +5,10 @@ import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME, TOKEN_SCHEME } from './auth/auth.decorators.js';
 import { VERSION } from './config/package.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './domain/errors.js';
-import { DOCS_PAGE, ErrorBodyDto, ERRORS_PAGE } from './http/error-body.js';
-import { describeRoutes } from './http/error-docs.js';
-import { forSwaggerUi } from './http/response-docs.js';
-import { Routes } from './http/routes.js';
+import { DOCS_PAGE, ErrorBodyDto, ERRORS_PAGE } from './http/errors/error-body.js';
+import { describeRoutes } from './http/errors/error-docs.js';
+import { forSwaggerUi } from './http/routes/response-docs.js';
+import { Routes } from './http/routes/routes.js';
 import { METRICS_TOKEN_SCHEME } from './health/metrics.controller.js';
 
 /** Creates the OpenAPI document of all routes. */

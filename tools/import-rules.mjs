@@ -20,11 +20,11 @@ const FLOORS = [
   },
   { http: ['database', 'observability', 'config', 'domain'] },
   {
-    organizations: [STATEMENTS, 'http/response-docs\\.ts$', 'domain'],
+    organizations: [STATEMENTS, 'http/routes/response-docs\\.ts$', 'domain'],
     'rate-limit': ['cache', 'http', REGISTRY, 'config', 'domain'],
   },
   {
-    quota: ['organizations', 'http/response-docs\\.ts$', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
+    quota: ['organizations', 'http/routes/response-docs\\.ts$', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
     auth: ['organizations', 'rate-limit', 'http', 'cache', REGISTRY, 'config', 'domain'],
   },
   { transcripts: [PORT, 'cache/cache-budget\\.ts$', 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from '../src/app.module.js';
 import { Environment } from '../src/config/environment.js';
-import { Routes, type Route } from '../src/http/routes.js';
+import { Routes, type Route } from '../src/http/routes/routes.js';
 
 export const CONFIGURATION = 'deploy/nginx.conf';
 

@@ -1,6 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import { ApiErrors } from '../http/error-docs.js';
-import { requestContextOf } from '../http/request-context.js';
+import { ApiErrors } from '../http/errors/error-docs.js';
+import { requestContextOf } from '../http/server/request-context.js';
 import { OrganizationNotLinkedError, TOKEN_REFUSALS } from './auth-errors.js';
 import { Authentication } from './authentication.js';
 

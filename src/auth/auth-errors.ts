@@ -1,6 +1,6 @@
 import { quoted } from '../domain/api-key-text.js';
 import { DomainError, fixedError, ServiceUnavailableError, UnauthorizedError } from '../domain/errors.js';
-import type { ErrorExample } from '../http/error-docs.js';
+import type { ErrorExample } from '../http/errors/error-docs.js';
 import { EXTERNAL_ID_LENGTH_MAX } from '../organizations/limits.js';
 
 /** An access token that is not accepted. The message never has a part of it. */

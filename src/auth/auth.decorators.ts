@@ -2,7 +2,7 @@ import { applyDecorators, UseGuards } from '@nestjs/common';
 import { ApiBearerAuth } from '@nestjs/swagger';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, PLANS, requiredPlan, type Feature } from '../domain/plan.js';
-import { ApiErrors } from '../http/error-docs.js';
+import { ApiErrors } from '../http/errors/error-docs.js';
 import { CallsInFlightGuard } from '../rate-limit/calls-in-flight.guard.js';
 import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 import { ApiKeyGuard } from './api-key.guard.js';

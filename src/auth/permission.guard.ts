@@ -3,9 +3,9 @@ import { Reflector } from '@nestjs/core';
 import type { Scope } from '../domain/caller.js';
 import { FeatureNotInPlanError, ScopeMissingError } from '../domain/errors.js';
 import { planIncludes, requiredPlan, type Feature } from '../domain/plan.js';
-import { ApiErrors } from '../http/error-docs.js';
-import { requestContextOf, type RequestContext } from '../http/request-context.js';
-import { requiredScope } from '../http/routes.js';
+import { ApiErrors } from '../http/errors/error-docs.js';
+import { requestContextOf, type RequestContext } from '../http/server/request-context.js';
+import { requiredScope } from '../http/routes/routes.js';
 import { OwnRateLimit, RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 
 /** Names the feature that a route belongs to, for `PermissionGuard`. */

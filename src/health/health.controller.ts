@@ -1,7 +1,7 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { AllowsHead, AnyQuery, Probe, Public } from '../http/route.decorators.js';
+import { AllowsHead, AnyQuery, Probe, Public } from '../http/routes/route.decorators.js';
 import { HealthService } from './health.service.js';
 import { LiveDto, ReadyDto } from './health.dto.js';
 

@@ -5,7 +5,7 @@ import { IdentityProvider } from '../auth/oidc/identity-provider.js';
 import { RedisConnection } from '../cache/redis-connection.js';
 import { checkDatabase } from '../database/database.module.js';
 import { withTimeout } from '../domain/with-timeout.js';
-import { ShutdownState } from '../http/shutdown-state.js';
+import { ShutdownState } from '../http/server/shutdown-state.js';
 import type { DependencyDto, ReadyDto } from './health.dto.js';
 
 /** A dependency that takes longer counts as down. */

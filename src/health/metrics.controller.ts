@@ -13,9 +13,9 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
 import { UnauthorizedError } from '../domain/errors.js';
-import { bearerToken, SecretToken } from '../http/bearer-token.js';
-import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
-import { AllowsHead, AnyQuery, Audience, Probe } from '../http/route.decorators.js';
+import { bearerToken, SecretToken } from '../http/server/bearer-token.js';
+import { ApiErrors, type ErrorExample } from '../http/errors/error-docs.js';
+import { AllowsHead, AnyQuery, Audience, Probe } from '../http/routes/route.decorators.js';
 
 /** Metrics of the process and not of an application in it: prom-client's default collectors may be started only once. */
 const processMetrics = new Registry();

@@ -2,14 +2,14 @@ import { Global, Module } from '@nestjs/common';
 import { APP_FILTER, APP_INTERCEPTOR, APP_PIPE, DiscoveryModule } from '@nestjs/core';
 import { Environment } from '../config/environment.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
-import { Connections } from './connections.js';
-import { ErrorFilter } from './error.filter.js';
+import { Connections } from './server/connections.js';
+import { ErrorFilter } from './errors/error.filter.js';
 import { redactorFor } from '../observability/logging/redaction.js';
-import { DeclaredInput } from './declared-input.js';
-import { RequestObserver } from './request-observer.js';
-import { Routes } from './routes.js';
-import { ShutdownState } from './shutdown-state.js';
-import { StrictValidationPipe } from './validation.js';
+import { DeclaredInput } from './routes/declared-input.js';
+import { RequestObserver } from './server/request-observer.js';
+import { Routes } from './routes/routes.js';
+import { ShutdownState } from './server/shutdown-state.js';
+import { StrictValidationPipe } from './routes/validation.js';
 
 /** The routes, and the pipe, interceptor and filter of every one. */
 @Global()

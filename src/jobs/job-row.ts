@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { fromStored } from '../http/validation.js';
+import { fromStored } from '../http/routes/validation.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { channelSchema } from '../transcripts/sources/channel-uploads.js';
 import { playlistSchema } from '../transcripts/sources/playlist-source.js';

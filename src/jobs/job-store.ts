@@ -6,7 +6,7 @@ import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { bytesToBase62 } from '../domain/base62.js';
 import type { Actor } from '../domain/caller.js';
 import { InvalidApiKeyError } from '../domain/errors.js';
-import { IdempotencyConflictError } from '../http/idempotency-key.js';
+import { IdempotencyConflictError } from '../http/routes/idempotency-key.js';
 import { toPage, type Page, type PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';

@@ -5,12 +5,12 @@ import { RequiresFeature } from '../auth/auth.decorators.js';
 import { invalidField } from '../domain/errors.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
 import { UnknownCursorError } from '../domain/page.js';
-import { ApiErrors } from '../http/error-docs.js';
-import { ApiIdempotencyKey, idempotencyKey } from '../http/idempotency-key.js';
-import { requestContext } from '../http/request-context.js';
-import { ApiResult } from '../http/response-docs.js';
-import { PageQueryDto } from '../http/validation.js';
-import { AllowsHead, BodyBytesMax } from '../http/route.decorators.js';
+import { ApiErrors } from '../http/errors/error-docs.js';
+import { ApiIdempotencyKey, idempotencyKey } from '../http/routes/idempotency-key.js';
+import { requestContext } from '../http/server/request-context.js';
+import { ApiResult } from '../http/routes/response-docs.js';
+import { PageQueryDto } from '../http/routes/validation.js';
+import { AllowsHead, BodyBytesMax } from '../http/routes/route.decorators.js';
 import {
   ApiResults,
   locationOf,

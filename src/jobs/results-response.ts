@@ -4,7 +4,7 @@ import { HeldTexts, ResponseMemory } from '../transcripts/response-memory.js';
 import type { Chunk } from '../transcripts/formats/json.js';
 import { writeResponse } from '../transcripts/response/response-writer.js';
 import { acceptedType, encodingFor, NDJSON, withCharset } from '../transcripts/response/transcripts-response.js';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/validation.js';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/routes/validation.js';
 import type { JobSummaryDto } from './dto/job.dto.js';
 import type { ResultsQueryDto } from './dto/jobs-request.dto.js';
 import type { ResultsPart, ResultsRequest, StoredEntry } from './job-store.js';

@@ -5,7 +5,7 @@ import { Environment } from '../config/environment.js';
 import { inTurn } from '../database/query-with-deadline.js';
 import { PLANS, planIncludes, type Plan } from '../domain/plan.js';
 import { unlistedVideo, VIDEO_FAILURE_CODES, type Upload } from '../domain/transcript.js';
-import { fromStored } from '../http/validation.js';
+import { fromStored } from '../http/routes/validation.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { uploadSchema } from '../transcripts/sources/channel-uploads.js';
 import type { CheckedPage } from './check.js';

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import type { Actor } from '../domain/caller.js';
 import type { PageRequest } from '../domain/page.js';
-import { storedForm, toStored, type Wanted } from '../http/validation.js';
+import { storedForm, toStored, type Wanted } from '../http/routes/validation.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { SubscriptionDto, SubscriptionsPageDto } from './dto/subscription.dto.js';
 import { type ChangeSubscriptionDto, CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';

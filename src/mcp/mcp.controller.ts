@@ -4,9 +4,9 @@ import type { Request, Response } from 'express';
 import { RequiresApiKey } from '../auth/auth.decorators.js';
 import { Environment } from '../config/environment.js';
 import { RefusedRequestError } from '../domain/errors.js';
-import { ApiErrors } from '../http/error-docs.js';
-import { contentOf } from '../http/response-docs.js';
-import { AnyQuery, BodyBytesMax, Reads } from '../http/route.decorators.js';
+import { ApiErrors } from '../http/errors/error-docs.js';
+import { contentOf } from '../http/routes/response-docs.js';
+import { AnyQuery, BodyBytesMax, Reads } from '../http/routes/route.decorators.js';
 import { McpTools } from './mcp-tools.js';
 
 /** Messages have cursors and the client's description of itself. */

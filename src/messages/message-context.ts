@@ -1,4 +1,4 @@
-import { RequestContext, requestContext, requestIdFrom } from '../http/request-context.js';
+import { RequestContext, requestContext, requestIdFrom } from '../http/server/request-context.js';
 import { fieldsOf } from './message-reader.js';
 
 /** The message's way back to its caller. */

@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { invalidField } from '../domain/errors.js';
-import { readInput } from '../http/validation.js';
+import { readInput } from '../http/routes/validation.js';
 import { VideosBodyDto } from '../videos/dto/videos-request.dto.js';
 
 /** Identifies the caller; read before the parameters. */

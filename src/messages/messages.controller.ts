@@ -17,7 +17,7 @@ import { OnJobs } from '../jobs/dto/api-jobs.js';
 import { ResultsQueryDto } from '../jobs/dto/jobs-request.dto.js';
 import { ResultsResponse, type ReadResults } from '../jobs/results-response.js';
 import { SubscriptionsService } from '../jobs/subscriptions.service.js';
-import { Reads } from '../http/route.decorators.js';
+import { Reads } from '../http/routes/route.decorators.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
 import { inflate } from '../transcripts/cache/transcript-text.js';

@@ -5,10 +5,10 @@ import { catchError, defer, finalize, from, Observable, throwError } from 'rxjs'
 import { Authentication } from '../auth/authentication.js';
 import { Environment } from '../config/environment.js';
 import { ServiceAtCapacityError } from '../domain/errors.js';
-import { errorBody } from '../http/error-body.js';
-import { asDomainError, logError } from '../http/error-report.js';
-import { setRequestContext } from '../http/request-context.js';
-import { ShutdownState } from '../http/shutdown-state.js';
+import { errorBody } from '../http/errors/error-body.js';
+import { asDomainError, logError } from '../http/errors/error-report.js';
+import { setRequestContext } from '../http/server/request-context.js';
+import { ShutdownState } from '../http/server/shutdown-state.js';
 import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';

@@ -5,7 +5,7 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { SCOPES, type Scope } from '../domain/caller.js';
 import { KEY_PREFIX } from '../domain/api-key-text.js';
 import { base62, bytesToBase62 } from '../domain/base62.js';
-import { dateTime, dateTimeOrNull, textOrNull } from '../http/response-docs.js';
+import { dateTime, dateTimeOrNull, textOrNull } from '../http/routes/response-docs.js';
 
 const RANDOM_BYTES = 32;
 /** The length of 256 bits in base 62. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor, Person } from '../domain/caller.js';
-import { dateTime, objectOrNull, PageDto, textOrNull } from '../http/response-docs.js';
+import { dateTime, objectOrNull, PageDto, textOrNull } from '../http/routes/response-docs.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 
 export const AUDIT_ACTIONS = [

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { PLANS, type Plan } from '../domain/plan.js';
-import { countField, dateTime, textOrNull } from '../http/response-docs.js';
+import { countField, dateTime, textOrNull } from '../http/routes/response-docs.js';
 
 /** A customer. IDs are unique; names need not be. */
 @Entity('organizations')

@@ -5,7 +5,7 @@ import { RequiresFeature } from '../auth/auth.decorators.js';
 import { ApiTranscripts, PLAYLIST_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
 import { PlaylistQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import { PlaylistTranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
-import { RawUrlId } from '../http/route.decorators.js';
+import { RawUrlId } from '../http/routes/route.decorators.js';
 import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 

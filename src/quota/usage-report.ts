@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { DataSource, type EntityManager } from 'typeorm';
 import { invalidField } from '../domain/errors.js';
-import { countField } from '../http/response-docs.js';
+import { countField } from '../http/routes/response-docs.js';
 import { COMMANDS_ORGANIZATION_ID } from '../organizations/organization.entity.js';
 
 /** What the rows of a report stand for: a day (UTC), an API key, or the channel, playlist or video of the calls. */

@@ -5,7 +5,7 @@ import type { Actor } from '../domain/caller.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { recordChange } from '../organizations/audit-trail.js';
 import { Environment } from '../config/environment.js';
-import { countField, textOrNull } from '../http/response-docs.js';
+import { countField, textOrNull } from '../http/routes/response-docs.js';
 
 /** What `prune` removed. */
 @ApiSchema({ name: 'Pruned' })

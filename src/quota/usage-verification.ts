@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { DataSource } from 'typeorm';
-import { countField } from '../http/response-docs.js';
+import { countField } from '../http/routes/response-docs.js';
 import { ONE_SNAPSHOT, sumSettledCalls } from './usage-report.js';
 
 export class VerifiedPeriod {

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { PLANS, type Plan } from '../domain/plan.js';
-import { countField, dateTime } from '../http/response-docs.js';
+import { countField, dateTime } from '../http/routes/response-docs.js';
 
 // ISO 8601 throughout; a month is written as `2026-05`. Counts are transcripts.
 

@@ -1,6 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import { ApiErrors } from '../http/error-docs.js';
-import { requestContextOf } from '../http/request-context.js';
+import { ApiErrors } from '../http/errors/error-docs.js';
+import { requestContextOf } from '../http/server/request-context.js';
 import { CallsInFlight } from './calls-in-flight.js';
 
 /** Refuses a call at the concurrency limit of its key or its organization (429) or of the process (503). */

@@ -1,9 +1,9 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { RequestRateExceededError } from '../domain/errors.js';
-import { ApiErrors } from '../http/error-docs.js';
-import { setRateLimitHeaders } from '../http/limit-headers.js';
-import { requestContextOf, type RequestContext } from '../http/request-context.js';
+import { ApiErrors } from '../http/errors/error-docs.js';
+import { setRateLimitHeaders } from '../http/routes/limit-headers.js';
+import { requestContextOf, type RequestContext } from '../http/server/request-context.js';
 import { CallRate } from './call-rate.js';
 import { RejectionMetrics } from './rejection-metrics.js';
 

@@ -1,5 +1,5 @@
 import type { Includable, Upload } from '../domain/transcript.js';
-import type { Wanted } from '../http/validation.js';
+import type { Wanted } from '../http/routes/validation.js';
 import type { ReservationResult } from '../quota/quota.service.js';
 import type { CachedOutcome } from './cache/transcript-cache.js';
 import type { Call } from './call.js';

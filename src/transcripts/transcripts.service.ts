@@ -4,7 +4,7 @@ import { Environment } from '../config/environment.js';
 import { decidingQuota, PlanLimitExceededError, remainingQuota, UpstreamError } from '../domain/errors.js';
 import { languageChoice } from '../domain/language-codes.js';
 import { NO_DETAILS, type Upload } from '../domain/transcript.js';
-import type { RequestContext } from '../http/request-context.js';
+import type { RequestContext } from '../http/server/request-context.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { QuotaService, type Payer } from '../quota/quota.service.js';
 import { TranscriptCache } from './cache/transcript-cache.js';

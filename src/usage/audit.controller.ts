@@ -3,11 +3,11 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey } from '../auth/auth.decorators.js';
 import { UnknownCursorError } from '../domain/page.js';
-import { ApiErrors } from '../http/error-docs.js';
-import { requestContext } from '../http/request-context.js';
-import { ApiResult } from '../http/response-docs.js';
-import { AllowsHead } from '../http/route.decorators.js';
-import { PageQueryDto } from '../http/validation.js';
+import { ApiErrors } from '../http/errors/error-docs.js';
+import { requestContext } from '../http/server/request-context.js';
+import { ApiResult } from '../http/routes/response-docs.js';
+import { AllowsHead } from '../http/routes/route.decorators.js';
+import { PageQueryDto } from '../http/routes/validation.js';
 import { AUDIT_ENTRY, type AuditEntry, AuditPageDto, AuditTrail } from '../organizations/audit-trail.js';
 
 /** What was changed in the caller's organization. */

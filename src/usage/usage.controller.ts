@@ -2,8 +2,8 @@ import { Controller, Get, Req } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey } from '../auth/auth.decorators.js';
-import { requestContext } from '../http/request-context.js';
-import { AllowsHead } from '../http/route.decorators.js';
+import { requestContext } from '../http/server/request-context.js';
+import { AllowsHead } from '../http/routes/route.decorators.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { QuotaEventDto, Usage } from '../quota/usage.dto.js';
 

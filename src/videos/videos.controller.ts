@@ -7,9 +7,9 @@ import { EntryDto, VideoTranscriptsDto } from '../transcripts/dto/transcripts-re
 import { VideoFailedError, VideoNotFoundError } from '../domain/errors.js';
 import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript.js';
 import { parseVideoList, parseVideoReference } from '../domain/video-reference.js';
-import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
-import { contentOf } from '../http/response-docs.js';
-import { RawUrlId, Reads } from '../http/route.decorators.js';
+import { ApiErrors, type ErrorExample } from '../http/errors/error-docs.js';
+import { contentOf } from '../http/routes/response-docs.js';
+import { RawUrlId, Reads } from '../http/routes/route.decorators.js';
 import { ENTRY_MEDIA_TYPES, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../transcripts/sources/video-list.js';
 import { entryError } from '../transcripts/transcript-events.js';

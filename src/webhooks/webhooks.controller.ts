@@ -4,12 +4,12 @@ import type { Request } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/auth.decorators.js';
 import { invalidField } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
-import { ApiErrors, ApiId, type ErrorExample } from '../http/error-docs.js';
-import { ApiIdempotencyKey, idempotencyKey } from '../http/idempotency-key.js';
-import { requestContext } from '../http/request-context.js';
-import { ApiResult } from '../http/response-docs.js';
-import { PageQueryDto } from '../http/validation.js';
-import { AllowsHead } from '../http/route.decorators.js';
+import { ApiErrors, ApiId, type ErrorExample } from '../http/errors/error-docs.js';
+import { ApiIdempotencyKey, idempotencyKey } from '../http/routes/idempotency-key.js';
+import { requestContext } from '../http/server/request-context.js';
+import { ApiResult } from '../http/routes/response-docs.js';
+import { PageQueryDto } from '../http/routes/validation.js';
+import { AllowsHead } from '../http/routes/route.decorators.js';
 import { CreateWebhookDto, EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
 import {
   DELIVERIES,

@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import type { Actor } from '../domain/caller.js';
-import { IdempotencyConflictError } from '../http/idempotency-key.js';
+import { IdempotencyConflictError } from '../http/routes/idempotency-key.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 import type { CreateWebhookDto } from './dto/webhooks-request.dto.js';
 import type { DeliveryDto, WebhookDto, WebhookWithSecretDto } from './dto/webhooks-response.dto.js';

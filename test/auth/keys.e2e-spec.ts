@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { JWK } from 'jose';
 import { Authentication } from '../../src/auth/authentication.js';
-import { RequestContext } from '../../src/http/request-context.js';
+import { RequestContext } from '../../src/http/server/request-context.js';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { AUDIENCE, newKey, TestIdentityProvider } from './identity-provider.js';

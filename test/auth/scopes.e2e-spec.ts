@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ClientProxy } from '@nestjs/microservices';
-import { Routes } from '../../src/http/routes.js';
+import { Routes } from '../../src/http/routes/routes.js';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { createJob } from '../jobs/job-requests.js';

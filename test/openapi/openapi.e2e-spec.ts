@@ -4,7 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { closed } from './closed-schema.js';
 import type { Router } from 'express';
-import { EXPOSED_HEADERS } from '../../src/http/limit-headers.js';
+import { EXPOSED_HEADERS } from '../../src/http/routes/limit-headers.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { follow } from '../subscriptions/subscription-requests.js';

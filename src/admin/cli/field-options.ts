@@ -1,8 +1,8 @@
 import type { Type } from '@nestjs/common';
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { InvalidRequestError } from '../../domain/errors.js';
-import { fieldsOf, Picked, type FieldOf } from '../../http/field.js';
-import { readInput } from '../../http/validation.js';
+import { fieldsOf, Picked, type FieldOf } from '../../http/routes/field.js';
+import { readInput } from '../../http/routes/validation.js';
 
 /** What stands for a value in the help where that is not the name of the field. */
 const VALUES: Readonly<Record<string, string>> = {

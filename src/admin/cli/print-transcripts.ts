@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
-import { readInput } from '../../http/validation.js';
+import { readInput } from '../../http/routes/validation.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import type { TranscriptsRequest } from '../../transcripts/call-plan.js';
 import { entryJson, serializeJson, type Chunk } from '../../transcripts/formats/json.js';

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { ChannelNotFoundError, counted } from '../../domain/errors.js';
-import { fieldsOf } from '../../http/field.js';
+import { fieldsOf } from '../../http/routes/field.js';
 import { JobFields } from '../../jobs/dto/jobs-request.dto.js';
 import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
 import { PlaylistQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';

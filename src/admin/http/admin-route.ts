@@ -11,9 +11,9 @@ import { AdminRoleRequiredError, AdminTokenError, TOKEN_REFUSALS } from '../../a
 import { TOKEN_SCHEME } from '../../auth/auth.decorators.js';
 import { Authentication } from '../../auth/authentication.js';
 import { RouteNotFoundError } from '../../domain/errors.js';
-import { ApiErrors, ApiId, type ErrorExample } from '../../http/error-docs.js';
-import { AllowsHead, Audience } from '../../http/route.decorators.js';
-import { requestContextOf } from '../../http/request-context.js';
+import { ApiErrors, ApiId, type ErrorExample } from '../../http/errors/error-docs.js';
+import { AllowsHead, Audience } from '../../http/routes/route.decorators.js';
+import { requestContextOf } from '../../http/server/request-context.js';
 import { UnknownKeyError, UnknownOrganizationError } from '../../organizations/organization-errors.js';
 import { KEY, ORGANIZATION } from './dto/responses.dto.js';
 

@@ -3,8 +3,8 @@ import { ApiExtraModels, ApiOkResponse, ApiOperation, getSchemaPath } from '@nes
 import type { Request, Response } from 'express';
 import type { Actor } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
-import { ApiErrors } from '../../http/error-docs.js';
-import { ApiResult, contentOf } from '../../http/response-docs.js';
+import { ApiErrors } from '../../http/errors/error-docs.js';
+import { ApiResult, contentOf } from '../../http/routes/response-docs.js';
 import { ApiJobId, NOT_CANCELABLE } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';

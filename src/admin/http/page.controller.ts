@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, RequestHandler, Response } from 'express';
-import { withPolicy } from '../../http/security-headers.js';
-import { AllowsHead, Audience, Public } from '../../http/route.decorators.js';
+import { withPolicy } from '../../http/server/security-headers.js';
+import { AllowsHead, Audience, Public } from '../../http/routes/route.decorators.js';
 
 /**
  * The page for the operator. A browser sends no token when it opens a page, so the page is served to everybody who may reach

@@ -1,8 +1,8 @@
 import { Controller, Get, HttpStatus, Param, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import { UnknownCursorError } from '../../domain/page.js';
-import { ApiErrors } from '../../http/error-docs.js';
-import { ApiResult } from '../../http/response-docs.js';
+import { ApiErrors } from '../../http/errors/error-docs.js';
+import { ApiResult } from '../../http/routes/response-docs.js';
 import { JOBS_PAGE_EXAMPLE, JobsPageDto } from '../../jobs/dto/job.dto.js';
 import { SUBSCRIPTIONS_PAGE_EXAMPLE, SubscriptionsPageDto } from '../../jobs/dto/subscription.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';

@@ -3,10 +3,10 @@ import { ApiOperation, ApiProperty, ApiPropertyOptional, ApiSchema, ApiTags } fr
 import type { Request } from 'express';
 import { Environment } from '../../config/environment.js';
 import { SCOPES, tokenScope } from '../../domain/caller.js';
-import { addressOf, audienceUrl, MCP_PATH, METADATA_PATH } from '../../http/challenge.js';
-import { ApiErrors } from '../../http/error-docs.js';
-import { ApiResult } from '../../http/response-docs.js';
-import { AllowsHead, AnyQuery, Public } from '../../http/route.decorators.js';
+import { addressOf, audienceUrl, MCP_PATH, METADATA_PATH } from '../../http/errors/challenge.js';
+import { ApiErrors } from '../../http/errors/error-docs.js';
+import { ApiResult } from '../../http/routes/response-docs.js';
+import { AllowsHead, AnyQuery, Public } from '../../http/routes/route.decorators.js';
 
 /** The one that every OpenID provider has: some refuse clients that ask for others, which they have only for OIDC_SCOPES. */
 const SCOPE = 'openid';

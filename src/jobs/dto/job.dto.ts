@@ -1,5 +1,12 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { countField, dateTime, dateTimeOrNull, objectOrNull, PageDto, textOrNull } from '../../http/response-docs.js';
+import {
+  countField,
+  dateTime,
+  dateTimeOrNull,
+  objectOrNull,
+  PageDto,
+  textOrNull,
+} from '../../http/routes/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import {
   CHANNEL_PROPERTIES,
@@ -8,8 +15,8 @@ import {
   PLAYLIST_PROPERTIES,
   PlaylistDto,
 } from '../../transcripts/dto/transcripts-response.dto.js';
-import { StoredFields } from '../../http/field.js';
-import { storedForm } from '../../http/validation.js';
+import { StoredFields } from '../../http/routes/field.js';
+import { storedForm } from '../../http/routes/validation.js';
 import { JOB_STATES, type JobState } from '../job-states.js';
 import { JOB_REASONS, type JobReason } from '../job.js';
 import { JobFields } from './jobs-request.dto.js';

@@ -2,8 +2,8 @@ import { ApiSchema } from '@nestjs/swagger';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
-import { Field } from '../../http/field.js';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/validation.js';
+import { Field } from '../../http/routes/field.js';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/routes/validation.js';
 import { Kinds, Since, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
 

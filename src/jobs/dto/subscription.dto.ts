@@ -1,7 +1,7 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { StoredFields } from '../../http/field.js';
-import { storedForm } from '../../http/validation.js';
-import { dateTime, dateTimeOrNull, objectOrNull, PageDto, textOrNull } from '../../http/response-docs.js';
+import { StoredFields } from '../../http/routes/field.js';
+import { storedForm } from '../../http/routes/validation.js';
+import { dateTime, dateTimeOrNull, objectOrNull, PageDto, textOrNull } from '../../http/routes/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { CHANNEL_PROPERTIES, ChannelDto, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import {

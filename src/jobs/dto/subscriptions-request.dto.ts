@@ -3,7 +3,7 @@ import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
-import { Field, field, OptionalFields, Picked } from '../../http/field.js';
+import { Field, field, OptionalFields, Picked } from '../../http/routes/field.js';
 import { Kinds, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { SUBSCRIPTION_STATES, type Start, type SubscriptionState } from '../subscription.js';
 

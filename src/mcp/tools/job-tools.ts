@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { counted } from '../../domain/errors.js';
-import { Field, Fields, Picked } from '../../http/field.js';
-import { IDEMPOTENCY_KEY_CHARACTERS, IDEMPOTENCY_KEY_LENGTH_MAX } from '../../http/idempotency-key.js';
+import { Field, Fields, Picked } from '../../http/routes/field.js';
+import { IDEMPOTENCY_KEY_CHARACTERS, IDEMPOTENCY_KEY_LENGTH_MAX } from '../../http/routes/idempotency-key.js';
 import { JOB_STATES } from '../../jobs/job-states.js';
 import { JOB_REASONS } from '../../jobs/job.js';
 import type { JobDto } from '../../jobs/dto/job.dto.js';

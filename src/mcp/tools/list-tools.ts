@@ -3,7 +3,7 @@ import { clockTime } from '../../transcripts/formats/line-text.js';
 import { codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import type { Upload } from '../../domain/transcript.js';
-import { Field, Fields, Picked } from '../../http/field.js';
+import { Field, Fields, Picked } from '../../http/routes/field.js';
 import { UploadsQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ChannelInput, defineTool, listedVideo } from './tool.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { invalidField } from '../../domain/errors.js';
-import { Field, Fields, Restated } from '../../http/field.js';
+import { Field, Fields, Restated } from '../../http/routes/field.js';
 import { codeSpan, escapeMarkdown, listHead, secondUrl, videoHead } from '../../transcripts/formats/markdown.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { clockTime } from '../../transcripts/formats/line-text.js';

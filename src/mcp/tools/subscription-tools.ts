@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { invalidField } from '../../domain/errors.js';
 import { languageChoice } from '../../domain/language-codes.js';
 import { UnknownCursorError } from '../../domain/page.js';
-import { Field, Fields, Picked, Restated } from '../../http/field.js';
+import { Field, Fields, Picked, Restated } from '../../http/routes/field.js';
 import { ResultsQueryDto, UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
 import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
 import type { SubscriptionDto, SubscriptionsPageDto } from '../../jobs/dto/subscription.dto.js';

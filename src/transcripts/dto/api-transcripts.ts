@@ -1,9 +1,9 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { VIDEO_FAILURES } from '../../domain/transcript.js';
-import { QUOTA_HEADERS } from '../../http/limit-headers.js';
-import { ApiErrors } from '../../http/error-docs.js';
-import { contentOf } from '../../http/response-docs.js';
+import { QUOTA_HEADERS } from '../../http/routes/limit-headers.js';
+import { ApiErrors } from '../../http/errors/error-docs.js';
+import { contentOf } from '../../http/routes/response-docs.js';
 import { MARKDOWN, NDJSON } from '../response/transcripts-response.js';
 import type {
   EntryDto,

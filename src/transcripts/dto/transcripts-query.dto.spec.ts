@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { InvalidRequestError } from '../../domain/errors.js';
-import { readInput } from '../../http/validation.js';
+import { readInput } from '../../http/routes/validation.js';
 import { LanguageFields, TranscriptsQueryDto } from './transcripts-query.dto.js';
 
 function read(query: unknown): unknown {

@@ -1,5 +1,5 @@
 import { ApiExtraModels, ApiProperty, ApiPropertyOptional, ApiSchema, getSchemaPath } from '@nestjs/swagger';
-import { countField, dateTime, dateTimeOrNull, objectOrNull, textOrNull } from '../../http/response-docs.js';
+import { countField, dateTime, dateTimeOrNull, objectOrNull, textOrNull } from '../../http/routes/response-docs.js';
 import {
   VIDEO_FAILURE_CODES,
   VIDEO_FAILURES,

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { VideoFailedError } from '../../domain/errors.js';
-import { setQuotaHeaders } from '../../http/limit-headers.js';
-import { requestContext } from '../../http/request-context.js';
+import { setQuotaHeaders } from '../../http/routes/limit-headers.js';
+import { requestContext } from '../../http/server/request-context.js';
 import { deflate } from '../cache/transcript-text.js';
 import { entryJson, serializeJson, serializeNdjson, type Chunk } from '../formats/json.js';
 import { markdownDocument } from '../formats/markdown.js';

@@ -11,7 +11,7 @@ import { VideoPlatform, type DescribedPage, type ReadingContext } from '../../pl
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { METADATA_FIELDS } from '../cache/transcript-cache.js';
-import type { RequestContext } from '../../http/request-context.js';
+import type { RequestContext } from '../../http/server/request-context.js';
 import { Call, CallEnded } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { type CountedList, hasNews, listFrom, reaches, readCounted, withKnown } from './counted-list.js';

@@ -1,5 +1,5 @@
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
-import { Field } from '../../http/field.js';
+import { Field } from '../../http/routes/field.js';
 import { TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 

@@ -1,5 +1,5 @@
 import { ApiSchema, getSchemaPath, type ApiOperationOptions } from '@nestjs/swagger';
-import { Field } from '../../http/field.js';
+import { Field } from '../../http/routes/field.js';
 import { URL_LENGTH_MAX } from '../webhook-url.js';
 import { TEST_EVENT, WEBHOOK_EVENTS, type WebhookEvent } from '../webhook.js';
 import { WEBHOOK } from './webhooks-response.dto.js';

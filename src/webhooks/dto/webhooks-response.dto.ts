@@ -1,5 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { countField, dateTime, dateTimeOrNull, PageDto, textOrNull } from '../../http/response-docs.js';
+import { countField, dateTime, dateTimeOrNull, PageDto, textOrNull } from '../../http/routes/response-docs.js';
 import {
   DELIVERY_RETENTION_DAYS,
   DELIVERY_STATES,

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { countField, dateTime, objectOrNull, textOrNull } from '../../../http/response-docs.js';
+import { countField, dateTime, objectOrNull, textOrNull } from '../../../http/routes/response-docs.js';
 import {
   CONTROL_RESULTS,
   type EgressState,

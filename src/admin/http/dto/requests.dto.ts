@@ -1,8 +1,8 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { SCOPES, type Scope } from '../../../domain/caller.js';
 import { PLANS, type Plan } from '../../../domain/plan.js';
-import { Field, OptionalFields, Picked, Restated } from '../../../http/field.js';
-import { PageQueryDto as CallersPageQueryDto } from '../../../http/validation.js';
+import { Field, OptionalFields, Picked, Restated } from '../../../http/routes/field.js';
+import { PageQueryDto as CallersPageQueryDto } from '../../../http/routes/validation.js';
 import {
   EXTERNAL_ID_LENGTH_MAX,
   GRACE_HOURS_DEFAULT,

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { dateTime, PageDto } from '../../../http/response-docs.js';
+import { dateTime, PageDto } from '../../../http/routes/response-docs.js';
 import { ApiKey, type IssuedKey, type RevokedKey, type RotatedKey } from '../../../organizations/api-key.js';
 import { Organization, type DeletedOrganization } from '../../../organizations/organization.entity.js';
 import { Usage } from '../../../quota/usage.dto.js';

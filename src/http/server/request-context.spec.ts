@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyText } from '../../test/texts/any-text.js';
+import { anyText } from '../../../test/texts/any-text.js';
 import type { Request, Response } from 'express';
 import { assignRequestContext, requestContext } from './request-context.js';
-import { createRedactor } from '../observability/logging/redaction.js';
+import { createRedactor } from '../../observability/logging/redaction.js';
 
 const TOKEN = 'an-admin-token-of-the-tests-0d3e';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-import type { Actor, Caller, Person } from '../domain/caller.js';
+import type { Actor, Caller, Person } from '../../domain/caller.js';
 import { bearerToken } from './bearer-token.js';
 import { withoutPorts } from './client-address.js';
-import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
+import { createRedactor, type Redactor } from '../../observability/logging/redaction.js';
 
 /** Request ids accepted from callers. Anything else is replaced, because the id is echoed and logged. */
 const SAFE_REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;

@@ -2,8 +2,8 @@ import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { ValidateBy } from 'class-validator';
-import { redactApiKeys } from '../domain/api-key-text.js';
-import { legiblePath } from './request-paths.js';
+import { redactApiKeys } from '../../domain/api-key-text.js';
+import { legiblePath } from '../server/request-paths.js';
 
 /*
  * The fields of requests. A decorator states all of a field once, on the property of its class: the type, the bounds, the default and

@@ -21,11 +21,11 @@ import {
   VideoNotFoundError,
   type DomainError,
   type QuotaState,
-} from '../domain/errors.js';
+} from '../../domain/errors.js';
 import { errorBody, ErrorBodyDto } from './error-body.js';
-import { bodyTooLarge, METHODS_WITH_BODY, unsupportedBody } from './declared-input.js';
-import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from './limit-headers.js';
-import type { Declared, Route } from './routes.js';
+import { bodyTooLarge, METHODS_WITH_BODY, unsupportedBody } from '../routes/declared-input.js';
+import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../routes/limit-headers.js';
+import type { Declared, Route } from '../routes/routes.js';
 
 const INVALID_REQUEST = 'A parameter or a field is invalid';
 const REQUEST_ID = '3f0c2f5e-8a1b-4c55-9f5e-0d8f1a7c6b21';

@@ -1,14 +1,14 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { Environment } from '../config/environment.js';
-import { MethodNotAllowedError, PlanLimitExceededError, RouteNotFoundError } from '../domain/errors.js';
+import { Environment } from '../../config/environment.js';
+import { MethodNotAllowedError, PlanLimitExceededError, RouteNotFoundError } from '../../domain/errors.js';
 import { challengeOf } from './challenge.js';
 import { DOCS_PAGE, errorBody } from './error-body.js';
 import { asDomainError, logError } from './error-report.js';
-import { setQuotaHeaders } from './limit-headers.js';
+import { setQuotaHeaders } from '../routes/limit-headers.js';
 import { meantPath } from './meant-path.js';
-import { requestContext } from './request-context.js';
-import { Routes } from './routes.js';
+import { requestContext } from '../server/request-context.js';
+import { Routes } from '../routes/routes.js';
 
 /** Maps every error to its status, headers and the error envelope. */
 @Catch()

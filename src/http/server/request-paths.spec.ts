@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { legiblePath, rawUrlEncoder } from './request-paths.js';
 import fc from 'fast-check';
-import { superLinearGrowth } from '../../test/cpu/linear-time.js';
+import { superLinearGrowth } from '../../../test/cpu/linear-time.js';
 
 const ENCODERS = [
   rawUrlEncoder('/channels/{id}/transcripts', 'channel'),

@@ -1,8 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { DomainError, invalidField } from '../domain/errors.js';
-import { ApiErrors } from './error-docs.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
+import { ApiErrors } from '../errors/error-docs.js';
 import { hasNoApiKey } from './field.js';
 
 const IDEMPOTENCY_KEY = 'Idempotency-Key';

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
-import type { Environment } from '../config/environment.js';
-import type { ErrorCode } from '../domain/error-codes.js';
-import { parseUrl } from '../domain/page-url.js';
+import type { Environment } from '../../config/environment.js';
+import type { ErrorCode } from '../../domain/error-codes.js';
+import { parseUrl } from '../../domain/page-url.js';
 
 /** Where the metadata of the service as an OAuth resource is (RFC 9728); that of another resource has its path appended. */
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';

@@ -1,4 +1,4 @@
-import { meantName } from '../domain/unknown-parameter.js';
+import { meantName } from '../../domain/unknown-parameter.js';
 
 /** A path with more segments means none by mistake. A URL that is sent raw as an ID has about six. */
 const SEGMENTS_MAX = 12;

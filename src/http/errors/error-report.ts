@@ -1,8 +1,8 @@
 import { HttpException, Logger } from '@nestjs/common';
-import { isDatabaseUnavailable } from '../database/database-errors.js';
-import { DatabaseUnavailableError, DomainError, InternalError, invalidField } from '../domain/errors.js';
-import { RepeatedLines } from '../observability/logging/repeated-lines.js';
-import type { RequestContext } from './request-context.js';
+import { isDatabaseUnavailable } from '../../database/database-errors.js';
+import { DatabaseUnavailableError, DomainError, InternalError, invalidField } from '../../domain/errors.js';
+import { RepeatedLines } from '../../observability/logging/repeated-lines.js';
+import type { RequestContext } from '../server/request-context.js';
 
 /** Seconds after which a caller may try again when the database is unavailable. */
 const DATABASE_RETRY_AFTER_SECONDS = 5;

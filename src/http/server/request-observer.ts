@@ -3,11 +3,11 @@ import type { Span } from '@opentelemetry/api';
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { Counter, Histogram, Registry } from 'prom-client';
-import type { Redactor } from '../observability/logging/redaction.js';
-import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
+import type { Redactor } from '../../observability/logging/redaction.js';
+import { activeTraceId, failSpan, inServerSpan } from '../../observability/tracing/tracer.js';
 import { requestContext } from './request-context.js';
 import { legiblePath } from './request-paths.js';
-import { Routes } from './routes.js';
+import { Routes } from '../routes/routes.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const PATH_LENGTH_MAX = 300;

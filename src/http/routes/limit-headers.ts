@@ -1,6 +1,6 @@
 import type { Response } from 'express';
-import { decidingQuota, remainingQuota, type QuotaState } from '../domain/errors.js';
-import type { RequestContext } from './request-context.js';
+import { decidingQuota, remainingQuota, type QuotaState } from '../../domain/errors.js';
+import type { RequestContext } from '../server/request-context.js';
 
 const integer = (description: string) => ({ description, schema: { type: 'integer' as const, minimum: 0 } });
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-import { ServiceUnavailableError } from '../domain/errors.js';
-import { Routes } from './routes.js';
+import { ServiceUnavailableError } from '../../domain/errors.js';
+import { Routes } from '../routes/routes.js';
 
 const RETRY_AFTER_SECONDS = 5;
 

@@ -6,9 +6,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
-import { RefusedRequestError } from '../domain/errors.js';
-import { withTimeout } from '../domain/with-timeout.js';
-import { errorBody } from './error-body.js';
+import { RefusedRequestError } from '../../domain/errors.js';
+import { withTimeout } from '../../domain/with-timeout.js';
+import { errorBody } from '../errors/error-body.js';
 import { takenOf } from './taken-bytes.js';
 
 /** Longer than the keep-alive of proxies (60 s by default), so that no connection closes while they send a request on it. */

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { ERROR_STATUSES, type ErrorCode } from '../domain/error-codes.js';
-import type { DomainError, ErrorFields } from '../domain/errors.js';
-import { countField, dateTime } from './response-docs.js';
+import { ERROR_STATUSES, type ErrorCode } from '../../domain/error-codes.js';
+import type { DomainError, ErrorFields } from '../../domain/errors.js';
+import { countField, dateTime } from '../routes/response-docs.js';
 
 @ApiSchema({ name: 'InvalidField' })
 class InvalidFieldDto {

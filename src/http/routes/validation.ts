@@ -1,9 +1,9 @@
 import type { ArgumentMetadata, PipeTransform, Type } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
-import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
-import { unknownParameterMessage, unknownParameters } from '../domain/unknown-parameter.js';
-import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
+import { InvalidRequestError, type InvalidField } from '../../domain/errors.js';
+import { unknownParameterMessage, unknownParameters } from '../../domain/unknown-parameter.js';
+import { createRedactor, type Redactor } from '../../observability/logging/redaction.js';
 import { absentValue, defaultOf, Field, fieldsOf, type FieldOf, type Form, type Stored } from './field.js';
 
 const NAME_SHOWN_MAX = 80;

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, Response } from 'express';
-import { InvalidRequestError, invalidField } from '../domain/errors.js';
+import { InvalidRequestError, invalidField } from '../../domain/errors.js';
 
 /**
  * Middleware: HTTP/1.1 requires exactly one `Host` header. Of several `Authorization` headers Node uses the first one, and a
