@@ -58,7 +58,7 @@ export function readInput<T extends object>(
   });
   const read = plainToInstance(type, Object.fromEntries(written) as object, { groups: [form] });
   const names = fields.map(([name]) => name);
-  const wrong = validateSync(read, { groups: [form], stopAtFirstError: true }).map(
+  const wrong = validateSync(read, { groups: [form], stopAtFirstError: true, forbidUnknownValues: false }).map(
     ({ property: field, constraints = {} }): InvalidField => ({ field, message: Object.values(constraints).join(' ') }),
   );
   const unknown = [...given.keys()].filter((name) => !names.includes(name));
