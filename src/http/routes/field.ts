@@ -229,7 +229,7 @@ export const Field = {
         fault: (value, form) => {
           if (isTexts(value) && value.length <= max && value.every((word) => words.includes(word))) return undefined;
           const list = `one or more of ${words.join(', ')}`;
-          return form === 'text' ? `must be ${list}, separated by commas` : `must be a list of ${list}`;
+          return form === 'json' ? `must be a list of ${list}` : `must be ${list}, separated by commas`;
         },
       },
       stated,

@@ -16,9 +16,9 @@ export class LanguageFields {
       fault: (value, form) => {
         if (isTexts(value) && value.length <= LANGUAGES_MAX && areLanguages(value)) return undefined;
         const codes =
-          form === 'text'
-            ? `1 to ${LANGUAGES_MAX} language codes separated by commas, such as en,de`
-            : `a list of 1 to ${LANGUAGES_MAX} language codes, such as ["en", "de"], or these codes separated by commas`;
+          form === 'json'
+            ? `a list of 1 to ${LANGUAGES_MAX} language codes, such as ["en", "de"], or these codes separated by commas`
+            : `1 to ${LANGUAGES_MAX} language codes separated by commas, such as en,de`;
         return `must be ${codes}. For the original language of the video use *, as the last or the only one`;
       },
     },
