@@ -5,9 +5,9 @@ import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME, TOKEN_SCHEME } from './auth/auth.decorators.js';
 import { VERSION } from './config/package.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './domain/errors.js';
-import { DOCS_PAGE, ErrorBodyDto, ERRORS_PAGE } from './http/errors/error-body.js';
+import { DOCS_PAGE, ERRORS_PAGE } from './http/errors/error-body.js';
 import { describeRoutes } from './http/errors/error-docs.js';
-import { forSwaggerUi } from './http/routes/response-docs.js';
+import { addSchemas, forSwaggerUi } from './http/routes/response-docs.js';
 import { Routes } from './http/routes/routes.js';
 import { METRICS_TOKEN_SCHEME } from './health/metrics.controller.js';
 
@@ -56,10 +56,10 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addSecurity(ADMIN_TOKEN_SCHEME, bearer('The `ADMIN_TOKEN` of the service.'))
     .addSecurity(METRICS_TOKEN_SCHEME, bearer('The `METRICS_TOKEN` of the service, when it is set.'));
   const described = SwaggerModule.createDocument(app, builder.build(), {
-    extraModels: [ErrorBodyDto],
     operationIdFactory: (_controller, handler) => handler,
   });
   describeRoutes(described, Routes.preview(app).all);
+  addSchemas(described);
   return described;
 }
 

@@ -1,9 +1,10 @@
-import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, HttpStatus, Param, Query, Req, Res } from '@nestjs/common';
+import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/auth.decorators.js';
 import { ApiErrors } from '../http/errors/error-docs.js';
 import { requestContext } from '../http/server/request-context.js';
+import { ApiResult } from '../http/routes/response-docs.js';
 import { AllowsHead, RawUrlId } from '../http/routes/route.decorators.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { setListAgeHeader, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
@@ -15,7 +16,7 @@ import {
   TRANSCRIPTS_EXAMPLE,
 } from '../transcripts/dto/api-transcripts.js';
 import { TranscriptsQueryDto, UploadsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
-import { ChannelUploadsDto, toUploadsDto, UPLOADS_RATE_LIMIT } from './dto/uploads-response.dto.js';
+import { ChannelUploadsDto, toUploadsDto, UPLOADS_EXAMPLE, UPLOADS_RATE_LIMIT } from './dto/uploads-response.dto.js';
 import { TranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
 
 const CHANNEL_PARAMETER = {
@@ -71,11 +72,7 @@ export class ChannelsController {
       'has a rate limit of its own: as many requests per minute as the other operations together, counted separately.',
   })
   @ApiParam(CHANNEL_PARAMETER)
-  @ApiOkResponse({
-    type: ChannelUploadsDto,
-    description: 'The newest uploads, newest first.',
-    headers: LIST_AGE_HEADERS,
-  })
+  @ApiResult(HttpStatus.OK, ChannelUploadsDto, 'The newest uploads, newest first.', UPLOADS_EXAMPLE, LIST_AGE_HEADERS)
   @ApiErrors(...SOURCE_ERRORS.channel)
   async listChannelUploads(
     @Param('id') id: string,

@@ -1,9 +1,10 @@
-import { Controller, Get, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, HttpStatus, Res } from '@nestjs/common';
+import { ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
+import { ApiResult, refTo } from '../http/routes/response-docs.js';
 import { AllowsHead, AnyQuery, Probe, Public } from '../http/routes/route.decorators.js';
 import { HealthService } from './health.service.js';
-import { LiveDto, ReadyDto } from './health.dto.js';
+import { LiveDto, READY, ReadyDto } from './health.dto.js';
 
 /** Probes for load balancers and orchestrators. */
 @ApiTags('health')
@@ -21,7 +22,7 @@ export class HealthController {
     summary: 'Check liveness',
     description: 'Responds while the process runs, without checking any dependency.',
   })
-  @ApiOkResponse({ type: LiveDto, description: 'The process is alive.' })
+  @ApiResult(HttpStatus.OK, LiveDto, 'The process is alive.', { status: 'ok' })
   getLive(): LiveDto {
     return { status: 'ok' };
   }
@@ -32,13 +33,15 @@ export class HealthController {
     summary: 'Check readiness',
     description: 'Checks whether the service can serve requests, and reports the state of each dependency.',
   })
-  @ApiOkResponse({
-    type: ReadyDto,
-    description: 'The service can serve requests. The status is `degraded` while a non-critical dependency is down.',
-  })
+  @ApiResult(
+    HttpStatus.OK,
+    ReadyDto,
+    'The service can serve requests. The status is `degraded` while a non-critical dependency is down.',
+    READY,
+  )
   @ApiServiceUnavailableResponse({
-    type: ReadyDto,
     description: 'A critical dependency is down, or the service is shutting down.',
+    content: { 'application/json': { schema: refTo(ReadyDto) } },
   })
   async getReady(@Res({ passthrough: true }) response: Response): Promise<ReadyDto> {
     const readiness = await this.health.readiness();

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Registry, type Counter } from 'prom-client';
 import { createCounter } from '../observability/metrics-registry.js';
-import { VideoPlatform } from '../platform/video-platform.js';
+import { VideoPlatform, type UploadsListPage } from '../platform/video-platform.js';
 import type { Call } from '../transcripts/call.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { NewestUploads } from '../transcripts/sources/newest-uploads.js';
@@ -49,16 +49,20 @@ export class CheckReader {
     if (!subscription) throw new Error('Only subscriptions have checks.');
     const { walk, dueAtMs } = subscription;
     const known = job.channel ?? (await this.channels.find(job.request.channel ?? '', call));
-    const listed =
+    const step = async (page: UploadsListPage): Promise<Omit<CheckedPage, 'channel'>> => {
+      const uploads = await this.store.knownUploads(job.id, page.uploads);
+      return { checked: walkPage(walk, page, uploads, nowMs), next: page.next };
+    };
+    const listed = await step(
       continuation === null
         ? await this.newest.page(known.id, dueAtMs, call)
-        : await this.platform.uploads(known.id, continuation, call);
-    const checked = walkPage(walk, listed, await this.store.knownUploads(job.id, listed.uploads), nowMs);
-    if (checked.added.length + checked.changed.length === 0) return { checked, channel: known, next: listed.next };
+        : await this.platform.uploads(known.id, continuation, call),
+    );
+    const { added, changed } = listed.checked;
+    if (added.length + changed.length === 0) return { ...listed, channel: known };
     const channel = await this.channels.find(known.id, call);
-    const page = continuation === null ? await this.newest.described(known.id, dueAtMs, call) : listed;
     // A page that is described can be a later one, or have more uploads.
-    const uploads = await this.store.knownUploads(job.id, page.uploads);
-    return { checked: walkPage(walk, page, uploads, nowMs), channel, next: page.next };
+    const read = continuation === null ? await step(await this.newest.described(known.id, dueAtMs, call)) : listed;
+    return { ...read, channel };
   }
 }

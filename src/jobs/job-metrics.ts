@@ -2,70 +2,85 @@ import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { JOB_STATES } from './job-states.js';
 import { PAUSE_REASONS } from './job.js';
-import { SliceRepository, type JobFigures } from './slice.repository.js';
+import { SliceRepository, type JobCounts } from './slice.repository.js';
 import { SUBSCRIPTION_STATES } from './subscription.js';
 
-/** So that frequent scrapes cost little, the gauges are read again after this time. */
-const FIGURES_AGE_MAX_MS = 5_000;
+/** So that frequent scrapes cost little, what waits is read again after this time. */
+const WAITING_AGE_MAX_MS = 5_000;
+/** The counts read the whole table. */
+const COUNTS_AGE_MAX_MS = 60_000;
 
 /** Gauges of the archive jobs of all organizations, read from the database. They keep their values while it is unavailable. */
 @Injectable()
 export class JobMetrics {
-  private sampling: Promise<JobFigures[]> = Promise.resolve([]);
-  private sampledAtMs = -Infinity;
-
   constructor(
     private readonly registry: Registry,
-    private readonly store: SliceRepository,
+    store: SliceRepository,
   ) {
-    this.gauge('ct_jobs', 'Archive jobs of all organizations.', ['state'], (gauge, rows) => {
-      const jobs = rows.filter((row) => !row.is_subscription);
-      for (const state of JOB_STATES) gauge.set({ state }, jobsOf(jobs.filter((row) => row.state === state)));
+    const counts = sampled(COUNTS_AGE_MAX_MS, () => store.counts());
+    const waiting = sampled(WAITING_AGE_MAX_MS, () => store.waiting());
+    this.gauge('ct_jobs', 'Archive jobs of all organizations.', ['state'], counts, (gauge, rows) => {
+      for (const state of JOB_STATES)
+        gauge.set(
+          { state },
+          sumOf(rows, (row) => !row.is_subscription && row.state === state),
+        );
     });
-    this.gauge('ct_subscriptions', 'Subscriptions of all organizations.', ['state'], (gauge, rows) => {
-      const subscriptions = rows.filter((row) => row.is_subscription);
+    this.gauge('ct_subscriptions', 'Subscriptions of all organizations.', ['state'], counts, (gauge, rows) => {
       const counted = { active: 'running', paused: 'paused' } as const;
       for (const state of SUBSCRIPTION_STATES)
-        gauge.set({ state }, jobsOf(subscriptions.filter((row) => row.state === counted[state])));
+        gauge.set(
+          { state },
+          sumOf(rows, (row) => row.is_subscription && row.state === counted[state]),
+        );
     });
-    this.gauge('ct_jobs_paused', 'Paused archive jobs of all organizations.', ['reason'], (gauge, rows) => {
+    this.gauge('ct_jobs_paused', 'Paused archive jobs of all organizations.', ['reason'], counts, (gauge, rows) => {
       const paused = rows.filter((row) => !row.is_subscription && row.state === 'paused');
-      for (const reason of PAUSE_REASONS) gauge.set({ reason }, jobsOf(paused.filter((row) => row.reason === reason)));
+      for (const reason of PAUSE_REASONS)
+        gauge.set(
+          { reason },
+          sumOf(paused, (row) => row.reason === reason),
+        );
     });
+    this.gauge(
+      'ct_job_results_bytes',
+      'Stored results of archive jobs and of subscriptions.',
+      [],
+      counts,
+      (gauge, rows) => gauge.set(rows.reduce((sum, row) => sum + row.stored_bytes, 0)),
+    );
     const dueHelp = 'How long the archive job or subscription that waits the longest for a slice has been due.';
-    this.gauge('ct_job_oldest_due_seconds', dueHelp, [], (gauge, rows) =>
-      gauge.set(Math.max(0, ...rows.map((row) => row.oldest_due_seconds))),
+    this.gauge('ct_job_oldest_due_seconds', dueHelp, [], waiting, (gauge, [row]) =>
+      gauge.set(Math.max(0, row?.oldest_due_seconds ?? 0)),
     );
     const setbacksHelp = 'Most consecutive slices that failed of an archive job that is neither finished nor paused.';
-    this.gauge('ct_job_setbacks_max', setbacksHelp, [], (gauge, rows) =>
-      gauge.set(Math.max(0, ...rows.map((row) => row.setbacks_max))),
-    );
-    this.gauge('ct_job_results_bytes', 'Stored results of archive jobs and of subscriptions.', [], (gauge, rows) =>
-      gauge.set(rows.reduce((sum, row) => sum + row.stored_bytes, 0)),
-    );
+    this.gauge('ct_job_setbacks_max', setbacksHelp, [], waiting, (gauge, [row]) => gauge.set(row?.setbacks_max ?? 0));
   }
 
-  private gauge<Label extends string>(
+  private gauge<Label extends string, Row>(
     name: string,
     help: string,
     labelNames: Label[],
-    set: (gauge: Gauge<Label>, rows: readonly JobFigures[]) => void,
+    read: () => Promise<readonly Row[]>,
+    set: (gauge: Gauge<Label>, rows: readonly Row[]) => void,
   ): void {
-    const collect = async (): Promise<void> => set(gauge, await this.sample());
+    const collect = async (): Promise<void> => set(gauge, await read());
     const gauge: Gauge<Label> = new Gauge({ name, help, labelNames, registers: [this.registry], collect });
-  }
-
-  /** One statement for the gauges of the scrapes of some seconds. */
-  private sample(): Promise<JobFigures[]> {
-    if (performance.now() - this.sampledAtMs >= FIGURES_AGE_MAX_MS) {
-      const last = this.sampling;
-      this.sampledAtMs = performance.now();
-      this.sampling = this.store.figures().catch(() => last);
-    }
-    return this.sampling;
   }
 }
 
-function jobsOf(rows: readonly JobFigures[]): number {
-  return rows.reduce((sum, { jobs }) => sum + jobs, 0);
+/** Reads again when the last rows are older; when that fails they stay. */
+function sampled<Row>(ageMaxMs: number, read: () => Promise<Row[]>): () => Promise<Row[]> {
+  let rows: Promise<Row[]> = Promise.resolve([]);
+  let readAtMs = -Infinity;
+  return () => {
+    if (performance.now() - readAtMs < ageMaxMs) return rows;
+    const last = rows;
+    readAtMs = performance.now();
+    return (rows = read().catch(() => last));
+  };
+}
+
+function sumOf(rows: readonly JobCounts[], isCounted: (row: JobCounts) => boolean): number {
+  return rows.filter(isCounted).reduce((sum, { jobs }) => sum + jobs, 0);
 }

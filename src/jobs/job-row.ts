@@ -1,13 +1,12 @@
 import { Logger } from '@nestjs/common';
+import { Channel, Playlist } from '../domain/transcript.js';
 import { fromStored } from '../http/routes/validation.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
-import { channelSchema } from '../transcripts/sources/channel-uploads.js';
-import { playlistSchema } from '../transcripts/sources/playlist-source.js';
 import type { JobDto } from './dto/job.dto.js';
 import type { SubscriptionDto } from './dto/subscription.dto.js';
 import { CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
 import { readStoredJob } from './job-request.js';
-import { isTransition, type Cause, type JobState } from './job-states.js';
+import type { Cause, JobState } from './job-states.js';
 import { checkAgainSeconds, type JobReason } from './job.js';
 import { SECONDS_PER_MINUTE, type SubscriptionReason } from './subscription.js';
 
@@ -79,15 +78,14 @@ export function logChange(by: Cause, row: Changed): ChangedJob {
   return { job: toJob(row), organizationId: row.organization_id };
 }
 
-/** Logs the change of the state of a job or a subscription, as an error when it should not happen. */
+/** Logs the change of the state of a job or a subscription. */
 export function logStateChange(by: Cause, row: Changed<JobRow<string>>): void {
   const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
-  const isSubscription = row.check_seconds !== null;
-  const level = isTransition(by, from, to, isSubscription) ? 'log' : 'error';
-  const facts = isSubscription
-    ? { event: 'subscription_state_changed', subscriptionId: id }
-    : { event: 'job_state_changed', jobId: id };
-  if (from !== to) logger[level]({ ...facts, organizationId, by, from, to, reason });
+  const facts =
+    row.check_seconds === null
+      ? { event: 'job_state_changed', jobId: id }
+      : { event: 'subscription_state_changed', subscriptionId: id };
+  if (from !== to) logger.log({ ...facts, organizationId, by, from, to, reason });
 }
 
 /** The archive job of a row. @throws Error when its request cannot be read */
@@ -100,7 +98,7 @@ export function toJob(row: JobRow): JobDto {
     state,
     reason,
     channel,
-    playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), playlistSchema)) || null,
+    playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), Playlist)) || null,
     request,
     summary,
     hidden: row.hidden,
@@ -133,7 +131,7 @@ export function toSubscription(row: SubscriptionRow): SubscriptionDto {
 
 function commonFields({ channel, total, succeeded, failed, cached, fetched, created_at }: JobRow<string>) {
   return {
-    channel: (channel !== null && fromJson(Buffer.from(channel), channelSchema)) || null,
+    channel: (channel !== null && fromJson(Buffer.from(channel), Channel)) || null,
     summary: { total, succeeded, failed, cached, fetched, pending: total - succeeded - failed },
     createdAt: created_at.toISOString(),
   };

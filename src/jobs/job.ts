@@ -16,7 +16,7 @@ export type OnQuota = (typeof ON_QUOTA)[number];
 export const SECONDS_PER_HOUR = 3_600;
 
 const CHECK_AGAIN_SECONDS_MIN = 2;
-const CHECK_AGAIN_SECONDS_MAX = 3_600;
+export const CHECK_AGAIN_SECONDS_MAX = 3_600;
 
 /**
  * When the state of a job is worth reading again; null when it is finished and no slice of it is running.

@@ -25,7 +25,7 @@ import {
 import {
   CANCELED_JOB_EXAMPLE,
   JobDto,
-  JobEventDto,
+  JobRequestDto,
   JobResultsDto,
   JOBS_PAGE_EXAMPLE,
   JobsPageDto,
@@ -37,11 +37,11 @@ import {
 import { CreateJobDto, JOB_BYTES_MAX, NEW_JOB_BODIES, ResultsQueryDto } from './dto/jobs-request.dto.js';
 import { JobFinishedError } from './job.js';
 import { JobsService } from './jobs.service.js';
-import { ResultsResponse, type ReadResults } from './results-response.js';
+import { ResultsResponse } from './results-response.js';
 
 /** Archive jobs. Only creating one needs a plan, so that a customer who changes the plan keeps the access to its results. */
 @ApiTags('jobs')
-@ApiExtraModels(JobEventDto)
+@ApiExtraModels(JobRequestDto)
 @Controller('jobs')
 export class JobsController {
   constructor(
@@ -178,7 +178,6 @@ export class JobsController {
     @Res() response: Response,
   ): Promise<void> {
     const organizationId = organizationOf(request, 'job', id);
-    const read: ReadResults = (page) => this.jobs.results(organizationId, id, page);
-    return this.results.send('job', read, organizationId, query, request, response);
+    return this.results.send('job', (page) => this.jobs.results(organizationId, id, page), query, request, response);
   }
 }

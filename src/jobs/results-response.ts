@@ -1,63 +1,31 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { HeldTexts, ResponseMemory } from '../transcripts/response-memory.js';
-import type { Chunk } from '../transcripts/formats/json.js';
-import { writeResponse } from '../transcripts/response/response-writer.js';
-import { acceptedType, encodingFor, NDJSON, withCharset } from '../transcripts/response/transcripts-response.js';
+import { requestContext } from '../http/server/request-context.js';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/routes/validation.js';
+import type { Chunk } from '../transcripts/formats/json.js';
+import { HeldTexts, ResponseMemory } from '../transcripts/response-memory.js';
+import { acceptedType, ResponseWriter } from '../transcripts/response/response-writer.js';
+import { NDJSON } from '../transcripts/response/transcripts-response.js';
 import type { JobSummaryDto } from './dto/job.dto.js';
 import type { ResultsQueryDto } from './dto/jobs-request.dto.js';
-import type { ResultsPart, ResultsRequest, StoredEntry } from './job-store.js';
+import type { ResultsPart, ResultsRequest } from './job-store.js';
 import type { JobVariant } from './job-variants.js';
 
 /** Entries that are read from the database at a time, which is what a slow reader holds in memory. */
 const ENTRIES_PER_READ = 20;
 
+type Part = ResultsPart<{ summary: JobSummaryDto }>;
+
 /** Reads a part of the results of a job or a subscription. */
-export type ReadResults = (page: ResultsRequest) => Promise<ResultsPart<Owner>>;
-
-interface Owner {
-  summary: JobSummaryDto;
-}
-
-/** The JSON around the entries of a response. */
-interface Format {
-  head: string;
-  separator: string;
-  before: (entry: StoredEntry, variant: JobVariant) => string;
-  after: string;
-  tail: (next: number | null, variant: JobVariant, owner: Owner) => string;
-}
-
-const FORMATS = {
-  'application/json': {
-    head: '{"results":[',
-    separator: ',',
-    before: () => '',
-    after: '',
-    tail: (next, variant, owner) => `],"next":${next},"${variant}":${JSON.stringify(owner)}}`,
-  },
-  [NDJSON]: {
-    head: '',
-    separator: '',
-    before: ({ sequence, position }, variant) =>
-      `{"type":"result","cursor":${sequence},${variant === 'job' ? `"position":${position},` : ''}"result":`,
-    after: '}\n',
-    tail: (next, variant, owner) =>
-      `${JSON.stringify({ type: 'summary', summary: owner.summary, next, [variant]: owner })}\n`,
-  },
-} as const satisfies Record<string, Format>;
-
-interface Target {
-  organizationId: string;
-  variant: JobVariant;
-  format: Format;
-}
+export type ReadResults = (page: ResultsRequest) => Promise<Part>;
 
 /** Sends the stored results of a job or a subscription, read in small parts and no faster than the reader takes them. */
 @Injectable()
 export class ResultsResponse {
-  constructor(private readonly memory: ResponseMemory) {}
+  constructor(
+    private readonly memory: ResponseMemory,
+    private readonly writer: ResponseWriter,
+  ) {}
 
   /**
    * Sends a page as JSON, or all entries as NDJSON when the request accepts it. After the first byte an error destroys
@@ -69,72 +37,90 @@ export class ResultsResponse {
   async send(
     variant: JobVariant,
     read: ReadResults,
-    organizationId: string,
-    { limit, after }: ResultsQueryDto,
+    query: ResultsQueryDto,
     request: Request,
     response: Response,
   ): Promise<void> {
     const type = acceptedType(request, ['application/json', NDJSON]);
-    const count = type === NDJSON ? (limit ?? Infinity) : Math.min(limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX);
-    const target = { organizationId, variant, format: FORMATS[type] };
-    const chunks = await this.begin(target, read, count, after);
-    response.vary('Accept-Encoding');
-    response.vary('Accept');
-    response.setHeader('Content-Type', withCharset(type));
-    await writeResponse(response, chunks, encodingFor(request), new HeldTexts(this.memory, organizationId));
+    const { id } = requestContext(request).caller.organization;
+    const page = { ...query, limit: Math.min(query.limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX) };
+    const chunks =
+      type === NDJSON
+        ? await this.lines(variant, read, id, query)
+        : pageJson(variant, await this.parts(read, id, page));
+    await this.writer.send(request, response, type, chunks);
   }
 
   /**
-   * The lines of NDJSON, with all entries by default, for a reader of another transport.
+   * The lines of NDJSON, with all entries by default, also for a reader of another transport.
    *
    * @throws as `send`
    */
-  lines(
+  async lines(
     variant: JobVariant,
     read: ReadResults,
     organizationId: string,
-    { limit = Infinity, after }: ResultsQueryDto,
+    query: ResultsQueryDto,
   ): Promise<AsyncGenerator<Chunk>> {
-    return this.begin({ organizationId, variant, format: FORMATS[NDJSON] }, read, limit, after);
+    return ndjson(variant, await this.parts(read, organizationId, query));
   }
 
   /** Reads the first part, before which the response can be refused. */
-  private async begin(
-    target: Target,
+  private async parts(
     read: ReadResults,
-    count: number,
-    after: number | undefined,
-  ): Promise<AsyncGenerator<Chunk>> {
-    this.memory.refuseWhenFull(target.organizationId);
-    const readPart: ReadResults = ({ limit, after }) => read({ limit: Math.min(limit, ENTRIES_PER_READ), after });
-    return this.chunks(target, count, await readPart({ limit: count, after }), readPart);
+    organizationId: string,
+    { limit = Infinity, after }: ResultsQueryDto,
+  ): Promise<AsyncGenerator<Part>> {
+    this.memory.refuseWhenFull(organizationId);
+    const first = await read({ limit: Math.min(limit, ENTRIES_PER_READ), after });
+    return this.readOn(first, read, organizationId, limit);
   }
 
   /** Reads on from the first part. The texts of a part count as held until the next one is read. */
-  private async *chunks(
-    { organizationId, variant, format }: Target,
-    count: number,
-    first: ResultsPart<Owner>,
-    read: ReadResults,
-  ): AsyncGenerator<Chunk> {
-    yield [format.head];
-    let separator = '';
-    let part = first;
-    for (let missing = count; ;) {
+  private async *readOn(first: Part, read: ReadResults, organizationId: string, limit: number): AsyncGenerator<Part> {
+    for (let part = first, missing = limit; ;) {
       const held = new HeldTexts(this.memory, organizationId);
       try {
         for (const { text } of part.entries) held.add(text.deflated);
-        for (const entry of part.entries) {
-          yield [separator + format.before(entry, variant), entry.text, format.after];
-          separator = format.separator;
-        }
+        yield part;
       } finally {
         held.close();
       }
       missing -= part.entries.length;
-      if (missing === 0 || part.isEnd || part.entries.length === 0) break;
-      part = await read({ limit: missing, after: part.next });
+      if (missing === 0 || part.isEnd || part.entries.length === 0) return;
+      part = await read({ limit: Math.min(missing, ENTRIES_PER_READ), after: part.next });
     }
-    yield [format.tail(part.isEnd ? null : part.next, variant, part.owner)];
   }
+}
+
+async function* pageJson(variant: JobVariant, parts: AsyncIterable<Part>): AsyncGenerator<Chunk> {
+  let separator = '';
+  let end = '';
+  yield ['{"results":['];
+  for await (const part of parts) {
+    for (const { text } of part.entries) {
+      yield [separator, text];
+      separator = ',';
+    }
+    end = `],"next":${nextOf(part)},"${variant}":${JSON.stringify(part.owner)}}`;
+  }
+  yield [end];
+}
+
+async function* ndjson(variant: JobVariant, parts: AsyncIterable<Part>): AsyncGenerator<Chunk> {
+  let summary = {};
+  for await (const part of parts) {
+    for (const { sequence, position, text } of part.entries) {
+      const place = variant === 'job' ? `"position":${position},` : '';
+      yield [`{"type":"result","cursor":${sequence},${place}"result":`, text, '}\n'];
+    }
+    const { owner } = part;
+    summary = { type: 'summary', summary: owner.summary, next: nextOf(part), [variant]: owner };
+  }
+  yield [`${JSON.stringify(summary)}\n`];
+}
+
+/** Null when no entry can follow. */
+function nextOf({ isEnd, next }: Part): number | null {
+  return isEnd ? null : next;
 }

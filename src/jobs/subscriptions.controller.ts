@@ -33,14 +33,13 @@ import {
   PAUSED_SUBSCRIPTION_EXAMPLE,
   SUBSCRIPTION_EXAMPLE,
   SubscriptionDto,
-  SubscriptionEventDto,
+  SubscriptionRequestDto,
   SubscriptionResultsDto,
   SUBSCRIPTIONS_PAGE_EXAMPLE,
   SubscriptionsPageDto,
-  UploadEventDto,
 } from './dto/subscription.dto.js';
 import { ChangeSubscriptionDto, CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
-import { ResultsResponse, type ReadResults } from './results-response.js';
+import { ResultsResponse } from './results-response.js';
 import {
   CHECK_REQUEST_SECONDS,
   CheckRequestedError,
@@ -54,7 +53,7 @@ const NOTHING_TO_CHANGE = invalidField('body', 'The body must contain checkMinut
 
 /** Subscriptions to channels. Only creating one needs a plan, so that a customer who changes the plan keeps the access. */
 @ApiTags('subscriptions')
-@ApiExtraModels(UploadEventDto, SubscriptionEventDto)
+@ApiExtraModels(SubscriptionRequestDto)
 @Controller('subscriptions')
 export class SubscriptionsController {
   constructor(
@@ -201,7 +200,12 @@ export class SubscriptionsController {
     @Res() response: Response,
   ): Promise<void> {
     const organizationId = organizationOf(request, 'subscription', id);
-    const read: ReadResults = (page) => this.subscriptions.results(organizationId, id, page);
-    return this.results.send('subscription', read, organizationId, query, request, response);
+    return this.results.send(
+      'subscription',
+      (page) => this.subscriptions.results(organizationId, id, page),
+      query,
+      request,
+      response,
+    );
   }
 }

@@ -80,8 +80,7 @@ const LISTED: ListToolsResult = {
     annotations: {
       readOnlyHint: effect === 'reads',
       destructiveHint: false,
-      idempotentHint: effect === 'reads',
-      openWorldHint: feature !== undefined,
+      ...(feature === undefined && { openWorldHint: false }),
     },
   })),
 };
@@ -188,7 +187,8 @@ export class McpTools {
 /** The fields of a result. Their types would be half of the list, and a model reads the result itself. */
 function outlineOf(output: z.ZodObject): string {
   const fields = Object.entries(output.shape).map(([name, field]) => {
-    const value: unknown = field instanceof z.ZodOptional ? field.unwrap() : field;
+    const value: unknown =
+      field instanceof z.ZodOptional || field instanceof z.ZodExactOptional ? field.unwrap() : field;
     if (value instanceof z.ZodArray && value.element instanceof z.ZodObject)
       return `${name}: [${outlineOf(value.element)}]`;
     return value instanceof z.ZodObject ? `${name}: ${outlineOf(value)}` : name;

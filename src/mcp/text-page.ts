@@ -1,11 +1,9 @@
 import { z } from 'zod';
-import { invalidField, type InvalidRequestError } from '../domain/errors.js';
 import { inTurns, joinInTurns } from '../transcripts/in-turns.js';
 import type { Segment, Transcript } from '../domain/transcript.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
 import type { RequestContext } from '../http/server/request-context.js';
 import { fromStored, storedForm, type Wanted } from '../http/routes/validation.js';
-import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript, type TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { chunked } from '../transcripts/formats/chunks.js';
 import {
@@ -21,6 +19,7 @@ import { givenVideos, type VideoSource } from '../transcripts/sources/video-list
 import { TextFields } from '../transcripts/dto/transcripts-query.dto.js';
 import type { Summary } from '../transcripts/dto/transcripts-response.dto.js';
 import type { Entry } from '../transcripts/transcript-events.js';
+import { readCursor, writeCursor } from './cursor.js';
 import { costLine, type ToolServices } from './tools/tool.js';
 
 /** The most videos that a text is continued with. */
@@ -47,25 +46,13 @@ const positionSchema = z
 /** Where a text continues that did not fit into one result. */
 export type Position = z.infer<typeof positionSchema>;
 
-/** A cursor is the position itself, so that any replica continues from it. Who changes it reads only what they may read. */
-function writeCursor(position: Position): string {
-  return Buffer.from(JSON.stringify(position, (_name, value: unknown) => value ?? undefined)).toString('base64url');
-}
-
-/** @throws InvalidRequestError when the cursor is malformed, or of another tool */
-function readCursor(cursor: string, tool: Position['tool']): PageStart {
-  const position = fromJson(Buffer.from(cursor, 'base64url'), positionSchema);
-  if (position?.tool === tool) return { source: givenVideos(position.videoIds, position.resource), ...position };
-  throw invalidCursor();
-}
-
-export function invalidCursor(): InvalidRequestError {
-  return invalidField('cursor', 'cursor is invalid. Send the cursor of the last result unchanged, to the same tool.');
-}
-
 interface PageStart extends Wanted<TextFields>, Pick<Position, 'range'> {
   source: VideoSource;
   skip?: Position['skip'];
+}
+
+function pageAt(position: Position): PageStart {
+  return { source: givenVideos(position.videoIds, position.resource), ...position };
 }
 
 interface TextRequest {
@@ -99,7 +86,12 @@ export async function readTexts(
   context: RequestContext,
   { transcripts }: ToolServices,
 ): Promise<TextResult> {
-  const { source, skip = 0, range, ...begun } = cursor === undefined ? start() : readCursor(cursor, tool);
+  const {
+    source,
+    skip = 0,
+    range,
+    ...begun
+  } = cursor === undefined ? start() : pageAt(readCursor(cursor, tool, positionSchema));
   const request = storedForm(TextFields, begun);
   // A part of a text is divided into chunks after it is taken.
   const delivery = await transcripts.start({ source, ...request, chunkSeconds: null }, context);

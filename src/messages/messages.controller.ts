@@ -1,5 +1,5 @@
-import { applyDecorators, Controller } from '@nestjs/common';
-import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { applyDecorators, Controller, createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { MessagePattern, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
 import {
   PlaylistQueryDto,
@@ -12,11 +12,11 @@ import { CHANNEL_FORMS } from '../domain/channel-reference.js';
 import { DomainError, VideoNotFoundError } from '../domain/errors.js';
 import { parseVideoList, parseVideoReference } from '../domain/video-reference.js';
 import { RequiresFeature } from '../auth/auth.decorators.js';
-import type { Feature } from '../domain/plan.js';
 import { OnJobs } from '../jobs/dto/api-jobs.js';
 import { ResultsQueryDto } from '../jobs/dto/jobs-request.dto.js';
 import { ResultsResponse, type ReadResults } from '../jobs/results-response.js';
 import { SubscriptionsService } from '../jobs/subscriptions.service.js';
+import { requestContextOf } from '../http/server/request-context.js';
 import { Reads } from '../http/routes/route.decorators.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
@@ -27,15 +27,19 @@ import { givenVideos } from '../transcripts/sources/video-list.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 import type { TranscriptsRequest } from '../transcripts/call-plan.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { messageContext, type MessageContext } from './message-context.js';
 import { readIdMessage, readVideosMessage } from './message-reader.js';
+import type { MessageContext } from './open-messages.js';
 
-/** Handles the messages of a pattern, which over NATS is the subject, behind the guards of a feature. */
-function OnMessage(pattern: string, feature: Feature): MethodDecorator {
-  return applyDecorators(MessagePattern(pattern), RequiresFeature(feature));
-}
+/** Handles the messages of a pattern, which over NATS is the subject, behind the guards of the operation over HTTP. */
+const OnMessage = (pattern: string, ...guards: MethodDecorator[]): MethodDecorator =>
+  applyDecorators(MessagePattern(pattern), Reads(), ...guards);
 
-/** The HTTP operations for transcripts, uploads and the results of subscriptions as messages, behind the same guards; the responses are streams of events. */
+/** The `MessageContext` of the message. */
+const Context = createParamDecorator((_: unknown, execution: ExecutionContext) => requestContextOf(execution));
+
+type Events = Promise<Observable<unknown>>;
+
+/** The HTTP operations for transcripts, uploads and the results of subscriptions as messages; the responses are streams of events. */
 @Controller()
 export class MessagesController {
   constructor(
@@ -46,68 +50,52 @@ export class MessagesController {
     private readonly results: ResultsResponse,
   ) {}
 
-  @Reads()
-  @OnMessage('channels.transcripts', 'channel_transcripts')
-  async channel(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
-    const context = messageContext(rpcContext);
+  @OnMessage('channels.transcripts', RequiresFeature('channel_transcripts'))
+  async channel(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { id, query } = readIdMessage(message, TranscriptsQueryDto, CHANNEL_FORMS);
     return this.stream(context, { source: this.uploads.source(id, query), ...query });
   }
 
-  @Reads()
-  @OnMessage('channels.uploads', 'channel_uploads')
-  @OwnRateLimit(UPLOADS_RATE_LIMIT)
-  async channelUploads(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
-    const context = messageContext(rpcContext);
+  @OnMessage('channels.uploads', RequiresFeature('channel_uploads'), OwnRateLimit(UPLOADS_RATE_LIMIT))
+  async channelUploads(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { id, query } = readIdMessage(message, UploadsQueryDto, CHANNEL_FORMS);
     const listed = await this.uploads.listWithinDeadline(id, query, context);
     context.log['channelId'] = listed.channel.id;
     return from(eventsFor(context, [[JSON.stringify(toUploadsDto(listed))]]));
   }
 
-  @Reads()
-  @OnMessage('playlists.transcripts', 'bulk_transcripts')
-  async playlist(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
-    const context = messageContext(rpcContext);
+  @OnMessage('playlists.transcripts', RequiresFeature('bulk_transcripts'))
+  async playlist(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { id, query } = readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
     return this.stream(context, { source: this.playlists.source(id, query), ...query });
   }
 
-  @Reads()
-  @OnMessage('videos.transcripts', 'bulk_transcripts')
-  async videos(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
-    const context = messageContext(rpcContext);
+  @OnMessage('videos.transcripts', RequiresFeature('bulk_transcripts'))
+  async videos(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { videos, ...texts } = readVideosMessage(message);
     return this.stream(context, { source: givenVideos(parseVideoList(videos)), ...texts });
   }
 
-  @Reads()
-  @OnMessage('videos.transcript', 'video_transcripts')
-  async video(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
-    const context = messageContext(rpcContext);
+  @OnMessage('videos.transcript', RequiresFeature('video_transcripts'))
+  async video(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { id, query } = readIdMessage(message, TextFields, 'the ID or the URL of a video');
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
-    const request = { source: givenVideos([videoId], videoId), ...query };
-    const delivery = await this.transcripts.start(request, context);
-    const entry = await onlyEntry(delivery.events('listed'));
-    return from(eventsFor(context, [entryJson('', entry, '')]));
+    const delivery = await this.transcripts.start({ source: givenVideos([videoId], videoId), ...query }, context);
+    return from(eventsFor(context, [entryJson('', await onlyEntry(delivery.events('listed')), '')]));
   }
 
-  @Reads()
-  @MessagePattern('subscriptions.results')
-  @OnJobs('subscription', { limitsConcurrency: true })
-  async subscriptionResults(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
-    const context = messageContext(rpcContext);
+  @OnMessage('subscriptions.results', OnJobs('subscription', { limitsConcurrency: true }))
+  async subscriptionResults(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { id, query } = readIdMessage(message, ResultsQueryDto, 'the ID of a subscription');
-    const organizationId = context.caller.organization.id;
+    const { id: organizationId } = context.caller.organization;
     const read: ReadResults = (page) => this.subscriptions.results(organizationId, id, page);
     const lines = await this.results.lines('subscription', read, organizationId, query);
     context.log['subscriptionId'] = id;
     return from(eventsFor(context, lines));
   }
 
-  private async stream(context: MessageContext, request: TranscriptsRequest): Promise<Observable<unknown>> {
+  private async stream(context: MessageContext, request: TranscriptsRequest): Events {
     const delivery = await this.transcripts.start(request, context);
     return from(eventsFor(context, serializeNdjson(delivery.events('as-finished'))));
   }

@@ -7,12 +7,13 @@ import { Environment } from '../config/environment.js';
 import { ServiceAtCapacityError } from '../domain/errors.js';
 import { errorBody } from '../http/errors/error-body.js';
 import { asDomainError, logError } from '../http/errors/error-report.js';
-import { setRequestContext } from '../http/server/request-context.js';
+import { RequestContext, requestIdFrom, setRequestContext } from '../http/server/request-context.js';
 import { ShutdownState } from '../http/server/shutdown-state.js';
 import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
-import { MessageContext, type ReplyChannel } from './message-context.js';
+import { fieldsOf } from './message-reader.js';
+import type { ReplyChannel } from './message-transports.js';
 
 /** The codes of refusals that cost a caller nothing, so that it can cause any number of them. */
 const REFUSALS = [
@@ -20,6 +21,42 @@ const REFUSALS = [
   ...['feature_not_in_plan', 'scope_missing', 'rate_limited', 'service_unavailable'],
 ];
 const RETRY_AFTER_SECONDS = 2;
+
+/** A call that arrived as a message. */
+export class MessageContext extends RequestContext {
+  readonly credentialLocation = 'the field "apiKey" of the message';
+  readonly credential: string | undefined;
+  isDisconnected = false;
+  private readonly stopWatching: () => void;
+
+  constructor(
+    message: unknown,
+    readonly replyChannel: ReplyChannel,
+  ) {
+    const { apiKey, requestId } = fieldsOf(message);
+    super(requestIdFrom(requestId));
+    this.credential = typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined;
+    this.stopWatching = replyChannel.onDisconnect(() => this.disconnect());
+  }
+
+  get address(): string | undefined {
+    return this.replyChannel.address;
+  }
+
+  /** The caller needs the response no more. */
+  disconnect(): void {
+    this.isDisconnected = true;
+    this.finish();
+  }
+
+  override finish(): void {
+    this.stopWatching();
+    super.finish();
+  }
+
+  /** A message has no headers; `GET /usage` returns the quota. */
+  setHeader(): void {}
+}
 
 /** Does for messages what middleware and filters do for requests: ids, spans, log lines, error bodies, shutdown. */
 @Injectable()

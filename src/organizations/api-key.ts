@@ -5,7 +5,8 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { SCOPES, type Scope } from '../domain/caller.js';
 import { KEY_PREFIX } from '../domain/api-key-text.js';
 import { base62, bytesToBase62 } from '../domain/base62.js';
-import { dateTime, dateTimeOrNull, textOrNull } from '../http/routes/response-docs.js';
+import { dateTime, dateTimeOrNull, textOrNull } from '../domain/fields.js';
+import { ApiField } from '../http/routes/response-docs.js';
 
 const RANDOM_BYTES = 32;
 /** The length of 256 bits in base 62. */
@@ -39,11 +40,11 @@ export class ApiKey {
   @Column('text')
   kind: (typeof KEY_KINDS)[number];
 
-  @ApiProperty(textOrNull('Of `oidc`: the client (`azp` or `client_id`) that its tokens name.'))
+  @ApiField(textOrNull('Of `oidc`: the client (`azp` or `client_id`) that its tokens name.'))
   @Column({ type: 'text', nullable: true })
   client: string | null;
 
-  @ApiProperty(textOrNull('The first characters of the key, which identify it in lists. Null for `oidc`.'))
+  @ApiField(textOrNull('The first characters of the key, which identify it in lists. Null for `oidc`.'))
   @Column({ type: 'text', nullable: true })
   prefix: string | null;
 
@@ -65,23 +66,23 @@ export class ApiKey {
   @Column({ type: 'text', array: true })
   scopes: Scope[];
 
-  @ApiProperty(dateTime('When the key was issued.'))
+  @ApiField(dateTime('When the key was issued.'))
   @Column({ type: 'timestamptz', name: 'created_at' })
   createdAt: Date;
 
-  @ApiProperty(dateTimeOrNull('When the key expires. Null when it does not.'))
+  @ApiField(dateTimeOrNull('When the key expires. Null when it does not.'))
   @Column({ type: 'timestamptz', name: 'expires_at', nullable: true })
   expiresAt: Date | null;
 
-  @ApiProperty(dateTimeOrNull('When the key was revoked or the client blocked. Null when it was not.'))
+  @ApiField(dateTimeOrNull('When the key was revoked or the client blocked. Null when it was not.'))
   @Column({ type: 'timestamptz', name: 'revoked_at', nullable: true })
   revokedAt: Date | null;
 
-  @ApiProperty(dateTimeOrNull('When the key was last used, accurate to one minute. Null when it was not used yet.'))
+  @ApiField(dateTimeOrNull('When the key was last used, accurate to one minute. Null when it was not used yet.'))
   @Column({ type: 'timestamptz', name: 'last_used_at', nullable: true })
   lastUsedAt: Date | null;
 
-  @ApiProperty(textOrNull('The ID of the key that replaces it. Null when the key was not rotated.'))
+  @ApiField(textOrNull('The ID of the key that replaces it. Null when the key was not rotated.'))
   @Column({ type: 'text', name: 'replaced_by', nullable: true })
   replacedBy: string | null;
 }

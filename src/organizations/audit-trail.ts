@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { Actor, Person } from '../domain/caller.js';
-import { dateTime, objectOrNull, PageDto, textOrNull } from '../http/routes/response-docs.js';
+import { z } from 'zod';
+import type { Actor } from '../domain/caller.js';
+import { textOrNull } from '../domain/fields.js';
+import { page } from '../http/routes/response-docs.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 
 export const AUDIT_ACTIONS = [
@@ -32,76 +33,45 @@ export const AUDIT_ACTIONS = [
 
 const ACTORS = ['admin', 'cli', 'key', 'client'] as const satisfies readonly Actor['kind'][];
 
-type Values = Readonly<Record<string, unknown>>;
-
-const valuesOrNull = (description: string) =>
-  ({ type: 'object', additionalProperties: true, nullable: true, description }) as const;
-
-const PERSON_PROPERTIES = {
-  sub: { type: 'string', description: 'The claim `sub` of the token.' },
-  email: textOrNull('The claim `email`. Null when the token has none.'),
-} as const satisfies Record<keyof Person, object>;
+const valuesOrNull = (description: string) => z.record(z.string(), z.unknown()).nullable().describe(description);
 
 /** A change as it was recorded, without secrets. */
-@ApiSchema({ name: 'AuditEntry' })
-export class AuditEntry {
-  @ApiProperty({ description: 'The ID of the entry. Later entries have higher IDs.' })
-  id: string;
-
-  @ApiProperty(dateTime('When the change was made.'))
-  at: Date;
-
-  @ApiProperty({
-    enum: ACTORS,
-    description:
-      'Who made it: an operator over HTTP (`admin`) or by a command (`cli`), or a caller with an API `key` or as a `client` of the ' +
-      'identity provider.',
+export const AuditEntry = z
+  .object({
+    id: z.string().describe('The ID of the entry. Later entries have higher IDs.'),
+    at: z.date().describe('When the change was made.'),
+    actor: z
+      .enum(ACTORS)
+      .describe(
+        'Who made it: an operator over HTTP (`admin`) or by a command (`cli`), or a caller with an API `key` or as a `client` of the ' +
+          'identity provider.',
+      ),
+    keyId: textOrNull('The ID of the API key or client of a caller. Null for an operator.'),
+    action: z.enum(AUDIT_ACTIONS).describe('What was done.'),
+    organizationId: textOrNull('The organization. Null for `usage.pruned` and `client.…`.'),
+    target: textOrNull('The ID of what was changed. Null for `usage.pruned`.'),
+    before: valuesOrNull('The changed values before. Null when there were none.'),
+    after: valuesOrNull('The changed values after. API keys and other secrets are never among them.'),
+    requestId: textOrNull('The ID of the request, as the caller may have chosen it. Null for a command.'),
+    callId: textOrNull('The ID that the service gave the request; its line in the log has it too. Null for a command.'),
+    address: textOrNull('The address that the request came from. Null for a command.'),
+    person: z
+      .object({
+        sub: z.string().describe('The claim `sub` of the token.'),
+        email: textOrNull('The claim `email`. Null when the token has none.'),
+      })
+      .nullable()
+      .describe(
+        'The operator who made it with a token of the identity provider. Null with the admin token, and for others.',
+      ),
   })
-  actor: Actor['kind'];
+  .meta({ id: 'AuditEntry' });
+export type AuditEntry = z.infer<typeof AuditEntry>;
 
-  @ApiProperty(textOrNull('The ID of the API key or client of a caller. Null for an operator.'))
-  keyId: string | null;
-
-  @ApiProperty({ enum: AUDIT_ACTIONS, description: 'What was done.' })
-  action: (typeof AUDIT_ACTIONS)[number];
-
-  @ApiProperty(textOrNull('The organization. Null for `usage.pruned` and `client.…`.'))
-  organizationId: string | null;
-
-  @ApiProperty(textOrNull('The ID of what was changed. Null for `usage.pruned`.'))
-  target: string | null;
-
-  @ApiProperty(valuesOrNull('The changed values before. Null when there were none.'))
-  before: Values | null;
-
-  @ApiProperty(valuesOrNull('The changed values after. API keys and other secrets are never among them.'))
-  after: Values | null;
-
-  @ApiProperty(textOrNull('The ID of the request, as the caller may have chosen it. Null for a command.'))
-  requestId: string | null;
-
-  @ApiProperty(
-    textOrNull('The ID that the service gave the request; its line in the log has it too. Null for a command.'),
-  )
-  callId: string | null;
-
-  @ApiProperty(textOrNull('The address that the request came from. Null for a command.'))
-  address: string | null;
-
-  @ApiProperty(
-    objectOrNull(
-      'The operator who made it with a token of the identity provider. Null with the admin token, and for others.',
-      PERSON_PROPERTIES,
-    ),
-  )
-  person: Person | null;
-}
-
-@ApiSchema({ name: 'AuditPage' })
-export class AuditPageDto extends PageDto {
-  @ApiProperty({ type: [AuditEntry], description: 'The changes, newest first.' })
-  entries: AuditEntry[];
-}
+export const AuditPageDto = page
+  .extend({ entries: z.array(AuditEntry).describe('The changes, newest first.') })
+  .meta({ id: 'AuditPage' });
+export type AuditPageDto = z.infer<typeof AuditPageDto>;
 
 /** An example for the OpenAPI document. */
 export const AUDIT_ENTRY: AuditEntry = {

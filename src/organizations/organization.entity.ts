@@ -1,7 +1,8 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { PLANS, type Plan } from '../domain/plan.js';
-import { countField, dateTime, textOrNull } from '../http/routes/response-docs.js';
+import { count, dateTime, textOrNull } from '../domain/fields.js';
+import { ApiField } from '../http/routes/response-docs.js';
 
 /** A customer. IDs are unique; names need not be. */
 @Entity('organizations')
@@ -27,13 +28,13 @@ export class Organization {
   @Column({ type: 'integer', name: 'monthly_limit', nullable: true })
   monthlyLimit: number | null;
 
-  @ApiProperty(
+  @ApiField(
     textOrNull('What the tokens of the identity provider call the organization. Null when it is linked to none.'),
   )
   @Column({ type: 'text', name: 'external_id', nullable: true })
   externalId: string | null;
 
-  @ApiProperty(dateTime('When the organization was created.'))
+  @ApiField(dateTime('When the organization was created.'))
   @Column({ type: 'timestamptz', name: 'created_at' })
   createdAt: Date;
 
@@ -57,9 +58,9 @@ export class CreatedOrganization extends Organization {
 
 @ApiSchema({ name: 'DeletedOrganization' })
 export class DeletedOrganization extends Organization {
-  @ApiProperty(dateTime('When the organization was deleted.'))
+  @ApiField(dateTime('When the organization was deleted.'))
   override deletedAt: Date;
 
-  @ApiProperty(countField('The number of valid keys that the deletion revoked.'))
+  @ApiField(count('The number of valid keys that the deletion revoked.'))
   revokedKeys: number;
 }

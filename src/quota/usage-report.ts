@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { DataSource, type EntityManager } from 'typeorm';
+import { z } from 'zod';
 import { invalidField } from '../domain/errors.js';
-import { countField } from '../http/routes/response-docs.js';
+import { count } from '../domain/fields.js';
 import { COMMANDS_ORGANIZATION_ID } from '../organizations/organization.entity.js';
 
 /** What the rows of a report stand for: a day (UTC), an API key, or the channel, playlist or video of the calls. */
@@ -26,49 +26,36 @@ export interface ReportRequest extends ReportRange {
   by?: ReportGroup | undefined;
 }
 
-export class UsageReportRow {
-  @ApiProperty({
-    description: 'The day, or the ID of the API key, of the channel, playlist or video, or of the organization.',
-  })
-  group: string;
+const KeyRow = z.object({
+  group: z
+    .string()
+    .describe('The day, or the ID of the API key, of the channel, playlist or video, or of the organization.'),
+  name: z.string().exactOptional().describe('Of an API key or an organization: its name.'),
+  calls: count('Settled calls. A part of an archive job that was settled is one call.'),
+  charged: count('Transcripts charged.'),
+  forfeited: count('Transcripts that were fetched but settled too late to be charged.'),
+});
 
-  @ApiPropertyOptional({ description: 'Of an API key or an organization: its name.' })
-  name?: string;
-
-  @ApiProperty(countField('Settled calls. A part of an archive job that was settled is one call.'))
-  calls: number;
-
-  @ApiProperty(countField('Transcripts charged.'))
-  charged: number;
-
-  @ApiProperty(countField('Transcripts that were fetched but settled too late to be charged.'))
-  forfeited: number;
-
-  @ApiPropertyOptional({ type: () => [UsageReportRow], description: 'Of an organization: the same by API key.' })
-  keys?: UsageReportRow[];
-}
+const UsageReportRow = KeyRow.extend({
+  keys: z.array(KeyRow).exactOptional().describe('Of an organization: the same by API key.'),
+}).meta({ id: 'UsageReportRow' });
+export type UsageReportRow = z.infer<typeof UsageReportRow>;
 
 /** What was charged within some days, to write an invoice from. */
-export class UsageReport {
-  @ApiProperty({ type: String, format: 'date', description: 'The first day (UTC).' })
-  from: string;
-
-  @ApiProperty({ type: String, format: 'date', description: 'The day (UTC) after the last one.' })
-  to: string;
-
-  @ApiProperty({ enum: [...REPORT_GROUPS, 'organization'], description: 'What the rows stand for.' })
-  by: ReportGroup | 'organization';
-
-  @ApiProperty(countField('The sum of all rows: the transcripts charged within these days.'))
-  charged: number;
-
-  @ApiProperty({
-    type: [UsageReportRow],
-    description:
-      'Sorted by `group`; organizations, all of them, by age. A call belongs to the day on which it began. Days without calls are absent.',
+export const UsageReport = z
+  .object({
+    from: z.string().meta({ format: 'date', description: 'The first day (UTC).' }),
+    to: z.string().meta({ format: 'date', description: 'The day (UTC) after the last one.' }),
+    by: z.enum([...REPORT_GROUPS, 'organization']).describe('What the rows stand for.'),
+    charged: count('The sum of all rows: the transcripts charged within these days.'),
+    rows: z
+      .array(UsageReportRow)
+      .describe(
+        'Sorted by `group`; organizations, all of them, by age. A call belongs to the day on which it began. Days without calls are absent.',
+      ),
   })
-  rows: UsageReportRow[];
-}
+  .meta({ id: 'UsageReport' });
+export type UsageReport = z.infer<typeof UsageReport>;
 
 /** The isolation level at which the statements of a transaction see the calls and counts as they are at the first one. */
 export const ONE_SNAPSHOT = 'REPEATABLE READ';

@@ -1,30 +1,23 @@
 import { Injectable } from '@nestjs/common';
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
+import { z } from 'zod';
 import type { Actor } from '../domain/caller.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { recordChange } from '../organizations/audit-trail.js';
 import { Environment } from '../config/environment.js';
-import { countField, textOrNull } from '../http/routes/response-docs.js';
+import { count, textOrNull } from '../domain/fields.js';
 
 /** What `prune` removed. */
-@ApiSchema({ name: 'Pruned' })
-export class Pruned {
-  @ApiProperty(countField('The retention period in whole months, in addition to the current one.'))
-  retentionMonths: number;
-
-  @ApiProperty({ description: 'The oldest month within the retention period, such as `2024-11`.' })
-  keptFrom: string;
-
-  @ApiProperty(countField('The number of removed months, counted per organization.'))
-  periods: number;
-
-  @ApiProperty(countField('The number of removed calls.'))
-  calls: number;
-
-  @ApiProperty(textOrNull('Where the next step begins (`after`). Null when nothing is left to remove.'))
-  next: string | null;
-}
+export const Pruned = z
+  .object({
+    retentionMonths: count('The retention period in whole months, in addition to the current one.'),
+    keptFrom: z.string().describe('The oldest month within the retention period, such as `2024-11`.'),
+    periods: count('The number of removed months, counted per organization.'),
+    calls: count('The number of removed calls.'),
+    next: textOrNull('Where the next step begins (`after`). Null when nothing is left to remove.'),
+  })
+  .meta({ id: 'Pruned' });
+export type Pruned = z.infer<typeof Pruned>;
 
 /** Small enough to finish well within the statement timeout and to block no other statement for long. */
 const BATCH = 1_000;

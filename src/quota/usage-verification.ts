@@ -1,45 +1,37 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { DataSource } from 'typeorm';
-import { countField } from '../http/routes/response-docs.js';
+import { z } from 'zod';
+import { count } from '../domain/fields.js';
 import { ONE_SNAPSHOT, sumSettledCalls } from './usage-report.js';
 
-export class VerifiedPeriod {
-  @ApiProperty({ description: 'The month, such as `2026-05`.' })
-  period: string;
-
-  @ApiProperty(countField('The number of charged transcripts that the quota is based on.'))
-  used: number;
-
-  @ApiProperty(countField('The sum of the charges of all settled calls.'))
-  recomputed: number;
-
-  @ApiProperty(countField('Transcripts that were fetched but settled too late to be charged.'))
-  forfeited: number;
-
-  @ApiProperty(countField('The number of settled calls.'))
-  settledCalls: number;
-}
+const VerifiedPeriod = z
+  .object({
+    period: z.string().describe('The month, such as `2026-05`.'),
+    used: count('The number of charged transcripts that the quota is based on.'),
+    recomputed: count('The sum of the charges of all settled calls.'),
+    forfeited: count('Transcripts that were fetched but settled too late to be charged.'),
+    settledCalls: count('The number of settled calls.'),
+  })
+  .meta({ id: 'VerifiedPeriod' });
+export type VerifiedPeriod = z.infer<typeof VerifiedPeriod>;
 
 /** Keys that were rotated are counted together. */
-export class VerifiedKeyPeriod extends VerifiedPeriod {
-  @ApiProperty({ description: 'The ID of an API key with a limit of its own: of the first one, when it was rotated.' })
-  key: string;
-}
+const VerifiedKeyPeriod = VerifiedPeriod.extend({
+  key: z.string().describe('The ID of an API key with a limit of its own: of the first one, when it was rotated.'),
+}).meta({ id: 'VerifiedKeyPeriod' });
+export type VerifiedKeyPeriod = z.infer<typeof VerifiedKeyPeriod>;
 
 /** The stored count of each month compared with the sum of its settled calls. */
-export class Verification {
-  @ApiProperty({ description: 'Whether `used` equals `recomputed` in every month, also of each key with a limit.' })
-  exact: boolean;
-
-  @ApiProperty({ type: [VerifiedPeriod], description: 'The months within the retention period, oldest first.' })
-  periods: VerifiedPeriod[];
-
-  @ApiPropertyOptional({
-    type: [VerifiedKeyPeriod],
-    description: 'The same for the API keys with a limit of their own. Absent when the organization has none.',
+export const Verification = z
+  .object({
+    exact: z.boolean().describe('Whether `used` equals `recomputed` in every month, also of each key with a limit.'),
+    periods: z.array(VerifiedPeriod).describe('The months within the retention period, oldest first.'),
+    keys: z
+      .array(VerifiedKeyPeriod)
+      .exactOptional()
+      .describe('The same for the API keys with a limit of their own. Absent when the organization has none.'),
   })
-  keys?: VerifiedKeyPeriod[];
-}
+  .meta({ id: 'Verification' });
+export type Verification = z.infer<typeof Verification>;
 
 const COUNTS = `
   SELECT to_char(period_start, 'YYYY-MM') AS period, NULL AS key, used FROM quota_periods WHERE organization_id = $1

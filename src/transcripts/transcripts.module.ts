@@ -4,6 +4,7 @@ import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
 import { VideoFetcher } from './video-fetcher.js';
 import { ResponseMemory } from './response-memory.js';
+import { ResponseWriter } from './response/response-writer.js';
 import { TranscriptsResponse } from './response/transcripts-response.js';
 import { ChannelUploads } from './sources/channel-uploads.js';
 import { NewestUploads } from './sources/newest-uploads.js';
@@ -16,6 +17,7 @@ const EXPORTS = [
   NewestUploads,
   PlaylistSource,
   ResponseMemory,
+  ResponseWriter,
   TranscriptCache,
   TranscriptMetrics,
   TranscriptsResponse,

@@ -1,16 +1,16 @@
-import { Controller, Get, Req } from '@nestjs/common';
-import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, HttpStatus, Req } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey } from '../auth/auth.decorators.js';
 import { requestContext } from '../http/server/request-context.js';
+import { ApiResult } from '../http/routes/response-docs.js';
 import { AllowsHead } from '../http/routes/route.decorators.js';
 import { QuotaService } from '../quota/quota.service.js';
-import { QuotaEventDto, Usage } from '../quota/usage.dto.js';
+import { Usage, USAGE_EXAMPLE } from '../quota/usage.dto.js';
 
 /** The quota usage of the caller's organization. */
 @ApiTags('usage')
 @Controller('usage')
-@ApiExtraModels(QuotaEventDto)
 @RequiresApiKey()
 export class UsageController {
   constructor(private readonly quota: QuotaService) {}
@@ -21,7 +21,7 @@ export class UsageController {
     summary: 'Retrieve quota usage',
     description: 'Returns how much of its monthly quota the organization has used. Available on every plan, and free.',
   })
-  @ApiOkResponse({ type: Usage, description: 'The usage of the current calendar month.' })
+  @ApiResult(HttpStatus.OK, Usage, 'The usage of the current calendar month.', USAGE_EXAMPLE)
   getUsage(@Req() request: Request): Promise<Usage> {
     const { organization, keyId } = requestContext(request).caller;
     return this.quota.usage(organization.id, keyId);

@@ -1,5 +1,5 @@
 import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam, ApiTags, getSchemaPath } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/auth.decorators.js';
 import { ApiTranscripts, ENTRY_HEADERS, VIDEO_EXAMPLE, VIDEOS_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
@@ -8,7 +8,7 @@ import { VideoFailedError, VideoNotFoundError } from '../domain/errors.js';
 import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript.js';
 import { parseVideoList, parseVideoReference } from '../domain/video-reference.js';
 import { ApiErrors, type ErrorExample } from '../http/errors/error-docs.js';
-import { contentOf } from '../http/routes/response-docs.js';
+import { contentOf, refTo } from '../http/routes/response-docs.js';
 import { RawUrlId, Reads } from '../http/routes/route.decorators.js';
 import { ENTRY_MEDIA_TYPES, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../transcripts/sources/video-list.js';
@@ -46,13 +46,12 @@ export class VideosController {
       '`/live/…`, `/embed/…`), percent-encoded or raw.',
     schema: { type: 'string', maxLength: 2048, example: 'hl-dinghy__' },
   })
-  @ApiExtraModels(EntryDto)
   @ApiOkResponse({
     description:
       'The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true. The other ' +
       'formats are `text/plain`, `application/x-subrip`, `text/vtt` and `text/markdown`.',
     ...contentOf(
-      { schema: { $ref: getSchemaPath(EntryDto) }, example: VIDEO_EXAMPLE },
+      { schema: refTo(EntryDto), example: VIDEO_EXAMPLE },
       {
         [ENTRY_MEDIA_TYPES.text]: textContent(
           'One line per segment.',

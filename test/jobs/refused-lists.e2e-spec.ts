@@ -14,6 +14,26 @@ beforeAll(async () => {
 afterAll(() => steps.service.close());
 
 describe('while every egress is refused for lists', () => {
+  it('the listed videos of a job whose next page is due go on, and the list is next when no video is due', async () => {
+    const { service } = steps;
+    const job = await steps.listed('@101-videos-no-64');
+    const repository = service.app.get(SliceRepository);
+    const slice = await repository.claim(null, false);
+    if (!slice) throw new Error('The videos are not due.');
+    expect(slice).toMatchObject({ kind: 'videos', job: { id: job.id, state: 'listing' } });
+    await steps.run(slice);
+    expect(await job.get()).toMatchObject({ state: 'listing', summary: { total: 100, succeeded: 25 } });
+
+    // A last slice, after which all others are tried later.
+    await service.query(`UPDATE job_videos SET retry_at = clock_now() + interval '1 hour' WHERE position > 50`);
+    await steps.run((await repository.claim(null, false)) ?? slice);
+    expect(await job.get()).toMatchObject({ state: 'listing', summary: { succeeded: 50, pending: 50 } });
+    expect(await repository.claim(null, false)).toBeUndefined();
+    expect(await repository.claim(null, true)).toMatchObject({ kind: 'listing' });
+    await job.delete();
+  });
+
+  // Its worker runs until the end of the file.
   it('no check and no list is claimed or changed, videos go on, and afterwards all go on', async () => {
     const { service } = steps;
     const videos = await steps.listed('@3-videos-no-61');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { JobRun } from '../jobs/job-run.js';
+import { drawnTransitions, loggedTransitions } from '../jobs/transitions.js';
 import { SliceSteps } from '../jobs/slice-steps.js';
 import { SubscriptionRun } from './subscription-run.js';
 
@@ -247,4 +248,11 @@ describe('the results of a subscription', () => {
       WHERE job_id = '${run?.id}' AND sequence IS NOT NULL`);
     expect(row?.['sequences']).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
   });
+});
+
+it('changes its state in these tests only as the diagram in docs/jobs.md shows', () => {
+  const drawn = drawnTransitions('a subscription');
+  const logged = loggedTransitions(steps.service, 'subscription_state_changed');
+  expect(logged.length).toBeGreaterThanOrEqual(4);
+  expect(drawn).toEqual(expect.arrayContaining(logged));
 });

@@ -189,8 +189,8 @@ describe('an assistant', () => {
     expect(nothing.text).toMatch(/Nothing else is new\. .* after 2 .*\n.*The next check is at \d{4}-/);
     const { text } = await call('get_new_transcripts', { subscriptionId: 'sub_x' });
     expect(text).toMatch(/^subscription_not_found: .*get_new_transcripts/);
-    for (const place of [{ after: 0 }, { cursor: '41.3' }])
-      expect((await call('get_new_transcripts', place)).text).toMatch(/^invalid_request: subscriptionId is required/);
+    const { text: unplaced } = await call('get_new_transcripts', { after: 0 });
+    expect(unplaced).toMatch(/^invalid_request: subscriptionId is required/);
     await client.close();
   });
 
@@ -266,7 +266,7 @@ describe('an assistant', () => {
     let pages = 1;
     for (; page.structured.cursor !== null; pages += 1) {
       expect(page.text.length).toBeLessThanOrEqual(20_000);
-      expect(page.text).toContain(`with the subscriptionId \`${id}\` and the cursor \`${page.structured.cursor}\`.`);
+      expect(page.text).toContain(`Call \`get_new_transcripts\` with the cursor \`${page.structured.cursor}\`.`);
       joined += body(page.text);
       page = await read({ maxChars: 20_000, cursor: page.structured.cursor });
     }
@@ -276,7 +276,14 @@ describe('an assistant', () => {
     await service.query(`UPDATE jobs SET expired_sequence = 2 WHERE id = '${id}'`);
     expect((await read({ maxChars: 3_000 })).structured).toMatchObject({ next: 2, cursor: expect.any(String) });
     expect(pages).toBeGreaterThan(1);
-    expect((await read({ cursor: 'x' })).text).toMatch(/^invalid_request: cursor is invalid/);
+    const { text, structured } = await read({ maxChars: 3_000 });
+    expect(text).toContain(`with the cursor \`${structured.cursor}\`.`);
+    // The cursor says of which subscription it is, and serves no other.
+    expect(
+      (await read({ subscriptionId: undefined, cursor: structured.cursor })).structured.subscriptions,
+    ).toMatchObject([{ id }]);
+    for (const other of [{ cursor: 'x' }, { subscriptionId: 'sub_x', cursor: structured.cursor }])
+      expect((await read(other)).text).toMatch(/^invalid_request: cursor is invalid/);
     await client.close();
   });
 

@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { languageChoice } from '../../domain/language-codes.js';
-import type { Channel, Playlist, Upload } from '../../domain/transcript.js';
+import { Channel, Playlist, type Upload } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 import { Fields, Picked, type Stored } from '../../http/routes/field.js';
 import { flagOf } from './field-options.js';
@@ -14,8 +14,6 @@ import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';
 import { formatTranscript } from '../../transcripts/formats/transcript-formats.js';
 import { PlaylistQueryDto, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
-import { channelSchema } from '../../transcripts/sources/channel-uploads.js';
-import { playlistSchema } from '../../transcripts/sources/playlist-source.js';
 
 export const ARCHIVE_FORMATS = ['json', 'markdown'] as const;
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
@@ -70,8 +68,8 @@ const followed = z.object({ id: z.string(), after: z.int() });
 
 /** The document `index.json` of an archive. Its videos are in the order of the list, newer ones of a channel first. */
 const stored = z.object({
-  channel: channelSchema.nullable(),
-  playlist: playlistSchema.nullable().default(null),
+  channel: Channel.nullable(),
+  playlist: Playlist.nullable().default(null),
   /** The job whose files are being written, and are not among `videos` yet; null when it is complete. */
   unfinishedJob: z.string().nullable().default(null),
   /** Null when the channel is not followed. */

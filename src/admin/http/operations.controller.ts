@@ -1,10 +1,10 @@
 import { Controller, Get, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiExtraModels, ApiOkResponse, ApiOperation, getSchemaPath } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import type { Actor } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
 import { ApiErrors } from '../../http/errors/error-docs.js';
-import { ApiResult, contentOf } from '../../http/routes/response-docs.js';
+import { ApiResult, contentOf, refTo } from '../../http/routes/response-docs.js';
 import { ApiJobId, NOT_CANCELABLE } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
@@ -63,11 +63,10 @@ export class AdminOperationsController {
     summary: 'Report what all organizations were charged',
     description: 'Returns a row for each organization, deleted ones included, with its API keys, for invoicing.',
   })
-  @ApiExtraModels(UsageReport)
   @ApiOkResponse({
     description: 'The report. With `Accept: text/csv` as CSV.',
     ...contentOf(
-      { schema: { $ref: getSchemaPath(UsageReport) }, example: ALL_USAGE },
+      { schema: refTo(UsageReport), example: ALL_USAGE },
       { [CSV]: { schema: { type: 'string' }, example: csvOf(ALL_USAGE) } },
     ),
   })

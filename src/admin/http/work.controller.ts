@@ -8,9 +8,9 @@ import { SUBSCRIPTIONS_PAGE_EXAMPLE, SubscriptionsPageDto } from '../../jobs/dto
 import { JobsService } from '../../jobs/jobs.service.js';
 import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
-import { EgressStates } from '../../platform/egress-states.js';
+import { EgressesDto, EgressStates } from '../../platform/egress-states.js';
 import { AdminRoutes, ApiOrganizationId } from './admin-route.js';
-import { EGRESSES, EgressesDto } from './dto/egresses.dto.js';
+import { EGRESSES } from './dto/responses.dto.js';
 import { PageQueryDto } from './dto/requests.dto.js';
 
 /** Shows the jobs and subscriptions of an organization, and how the platform is reached. */

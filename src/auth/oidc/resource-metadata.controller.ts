@@ -1,6 +1,7 @@
 import { Controller, Get, HttpStatus, Req } from '@nestjs/common';
-import { ApiOperation, ApiProperty, ApiPropertyOptional, ApiSchema, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
+import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import { SCOPES, tokenScope } from '../../domain/caller.js';
 import { addressOf, audienceUrl, MCP_PATH, METADATA_PATH } from '../../http/errors/challenge.js';
@@ -11,23 +12,20 @@ import { AllowsHead, AnyQuery, Public } from '../../http/routes/route.decorators
 /** The one that every OpenID provider has: some refuse clients that ask for others, which they have only for OIDC_SCOPES. */
 const SCOPE = 'openid';
 
-@ApiSchema({ name: 'ResourceMetadata' })
-class ResourceMetadataDto {
-  @ApiPropertyOptional({
-    description:
-      'What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. Absent if the request has no valid `Host`.',
+const ResourceMetadataDto = z
+  .object({
+    resource: z
+      .string()
+      .exactOptional()
+      .describe(
+        'What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. Absent if the request has no valid `Host`.',
+      ),
+    authorization_servers: z.array(z.string()).describe('The issuer of the access tokens (`OIDC_ISSUER`).'),
+    scopes_supported: z.array(z.string()).describe('The scopes that a client asks for.'),
+    bearer_methods_supported: z.array(z.string()).describe('How a token is sent: in the header `Authorization`.'),
   })
-  resource?: string;
-
-  @ApiProperty({ type: [String], description: 'The issuer of the access tokens (`OIDC_ISSUER`).' })
-  authorization_servers: string[];
-
-  @ApiProperty({ type: [String], description: 'The scopes that a client asks for.' })
-  scopes_supported: string[];
-
-  @ApiProperty({ type: [String], description: 'How a token is sent: in the header `Authorization`.' })
-  bearer_methods_supported: string[];
-}
+  .meta({ id: 'ResourceMetadata' });
+type ResourceMetadataDto = z.infer<typeof ResourceMetadataDto>;
 
 const EXAMPLE: ResourceMetadataDto = {
   resource: 'https://transcripts.example.com/mcp',

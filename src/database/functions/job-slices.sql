@@ -2,9 +2,27 @@
 -- that settles its reservation. So a process can be killed at any point: what was fetched is stored and charged together, or
 -- neither.
 
+-- What the next slice of a job is about: 'check' or 'listing' while a page of its list is due, else 'videos'. Without p_lists the
+-- videos of an archive job have their turn although a page is due; null when nothing has.
+CREATE OR REPLACE FUNCTION job_slice_kind(p_job jobs, p_lists boolean) RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  v_now timestamptz := clock_now();
+  v_kind text := CASE WHEN p_job.next_check_at <= v_now THEN 'check'
+                      WHEN p_job.check_seconds IS NULL AND p_job.listed_at IS NULL
+                        AND coalesce(p_job.list_retry_at <= v_now, true) THEN 'listing' ELSE 'videos' END;
+BEGIN
+  IF p_lists OR v_kind = 'videos' THEN
+    RETURN v_kind;
+  ELSIF v_kind = 'listing' AND EXISTS (
+    SELECT FROM job_videos WHERE job_id = p_job.id AND state = 'pending' AND coalesce(retry_at <= v_now, true)) THEN
+    RETURN 'videos';
+  END IF;
+  RETURN NULL;
+END $$;
+
 -- Claims the next slice. Organizations take turns: it is one of the organization whose last slice is the longest ago, of the
 -- job that is due the longest. It passes over the organizations whose slices all run, and waits for none. A claim that has
--- expired is that of a process that was killed, which counts as a setback. Without p_lists it is a slice that reads no list.
+-- expired is that of a process that was killed, which counts as a setback. Without p_lists it reads no list.
 CREATE OR REPLACE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_organization text, p_lists boolean)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -20,8 +38,7 @@ BEGIN
         -- A slice that ends its process again and again would end every process: it is repeated after growing pauses.
         AND (due.claim IS NULL OR due.claimed_until <= v_now - CASE WHEN due.setbacks = 0 THEN interval '0' ELSE
           make_interval(secs => least(900, 30 * 2 ^ least(due.setbacks - 1, 10))) END)
-        AND (p_lists OR NOT (coalesce(due.next_check_at <= v_now, false) OR (due.check_seconds IS NULL
-          AND due.listed_at IS NULL AND coalesce(due.list_retry_at <= v_now, true))))
+        AND job_slice_kind(due, p_lists) IS NOT NULL
       ORDER BY due.next_run_at LIMIT 1 FOR UPDATE SKIP LOCKED;
     EXIT WHEN FOUND;
     PERFORM FROM job_queues WHERE organization_id = v_organization AND NOT EXISTS (
@@ -193,8 +210,9 @@ BEGIN
     IF job.deleted_at IS NULL THEN
       PERFORM subscription_upload_events(job, v_counts.events);
     END IF;
-  -- When all its videos are tried again later, it has no slice before. Without a delay it has none.
-  ELSIF v_due IS NOT NULL AND NOT EXISTS (
+  -- When all its videos are tried again later, it has no slice before, unless a page of its list is due. Without a delay it has
+  -- none.
+  ELSIF v_due IS NOT NULL AND job_slice_kind(job, true) = 'videos' AND NOT EXISTS (
     SELECT FROM job_videos WHERE job_id = p_job_id AND state = 'pending' AND coalesce(retry_at, v_due) <= v_due) THEN
     SELECT greatest(v_due, min(retry_at)) INTO v_due FROM job_videos WHERE job_id = p_job_id AND state = 'pending';
   END IF;
@@ -251,9 +269,6 @@ BEGIN
     old_state := v_job.state;
     RETURN NEXT;
   END LOOP;
-  WITH added AS (DELETE FROM job_counts WHERE (SELECT count(*) > 100 FROM job_counts) RETURNING *)
-  INSERT INTO job_counts (state, reason, jobs, stored_bytes, is_subscription)
-    SELECT state, reason, sum(jobs), sum(stored_bytes), is_subscription FROM added GROUP BY state, reason, is_subscription;
 END $$;
 
 -- Removes results that have expired or were deleted, some rows of one job at a time, and then the job itself: at once when

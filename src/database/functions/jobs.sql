@@ -4,7 +4,7 @@
 -- What follows from the change of a job: whether an unfinished one is queued, listed, running or complete, the end of a
 -- finished one, and the event for its webhooks. The functions set the state of a job that goes on to 'running'; it is paused
 -- as long as its list is incomplete, also while that is read again. A subscription has neither these states nor their end. All
--- transitions stand in src/jobs/job-states.ts.
+-- transitions stand in docs/jobs.md, with which test/jobs/states compares them.
 CREATE OR REPLACE FUNCTION job_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   v_kind text := CASE WHEN NEW.check_seconds IS NULL THEN 'job' ELSE 'subscription' END;
@@ -72,20 +72,6 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER job_organization_deleted AFTER UPDATE ON organizations FOR EACH ROW
   WHEN (OLD.deleted_at IS NULL AND NEW.deleted_at IS NOT NULL) EXECUTE FUNCTION job_organization_deleted();
-
-CREATE OR REPLACE FUNCTION job_counted() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF (OLD.state, OLD.reason, OLD.stored_bytes, OLD.deleted_at)
-    IS DISTINCT FROM (NEW.state, NEW.reason, NEW.stored_bytes, NEW.deleted_at) THEN
-    INSERT INTO job_counts (state, reason, jobs, stored_bytes, is_subscription)
-      SELECT OLD.state, OLD.reason, -1, -OLD.stored_bytes, OLD.check_seconds IS NOT NULL
-        WHERE OLD.id IS NOT NULL AND OLD.deleted_at IS NULL
-      UNION ALL SELECT NEW.state, NEW.reason, 1, NEW.stored_bytes, NEW.check_seconds IS NOT NULL
-        WHERE NEW.id IS NOT NULL AND NEW.deleted_at IS NULL;
-  END IF;
-  RETURN NULL;
-END $$;
-CREATE OR REPLACE TRIGGER job_counted AFTER INSERT OR UPDATE OR DELETE ON jobs FOR EACH ROW EXECUTE FUNCTION job_counted();
 
 -- Why an organization cannot have another unfinished job, or another subscription; null when it can. Its lock must be held.
 -- Results that have expired or were deleted do not count, although they are removed a little later. Those of jobs and of

@@ -1,96 +1,52 @@
-import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import { z } from 'zod';
 import { ERROR_STATUSES, type ErrorCode } from '../../domain/error-codes.js';
 import type { DomainError, ErrorFields } from '../../domain/errors.js';
-import { countField, dateTime } from '../routes/response-docs.js';
+import { count, dateTime } from '../../domain/fields.js';
 
-@ApiSchema({ name: 'InvalidField' })
-class InvalidFieldDto {
-  @ApiProperty({ description: 'The name of the invalid parameter or body field.' })
-  field: string;
-
-  @ApiProperty({ description: 'Why the value is invalid and which values are valid.' })
-  message: string;
-}
-
-@ApiSchema({ name: 'Error' })
-class ErrorDto {
-  @ApiProperty({
-    enum: Object.keys(ERROR_STATUSES),
-    description: 'A stable error code.',
+const InvalidField = z
+  .object({
+    field: z.string().describe('The name of the invalid parameter or body field.'),
+    message: z.string().describe('Why the value is invalid and which values are valid.'),
   })
-  code: ErrorCode;
+  .meta({ id: 'InvalidField' });
 
-  @ApiProperty({ description: 'A message for developers. Its wording may change; match on `code` instead.' })
-  message: string;
-
-  @ApiProperty({ description: 'Whether the same request can succeed later.' })
-  retryable: boolean;
-
-  @ApiProperty({ description: 'Identifies the request in the logs of the service. Also sent as `X-Request-Id`.' })
-  requestId: string;
-
-  @ApiProperty({
-    format: 'uri-reference',
-    description: 'The section about the code on the page about errors of this service.',
-  })
-  docs: string;
-
-  @ApiPropertyOptional({
-    type: [InvalidFieldDto],
-    description: 'With `invalid_request`: every invalid parameter or body field.',
-  })
-  details?: InvalidFieldDto[];
-
-  @ApiPropertyOptional(countField('With `plan_limit_exceeded`: the monthly limit, in transcripts; see `scope`.'))
-  limit?: number;
-
-  @ApiPropertyOptional(countField('With `plan_limit_exceeded`: transcripts charged in the current month.'))
-  used?: number;
-
-  @ApiPropertyOptional(countField('With `plan_limit_exceeded`: transcripts reserved by requests in progress.'))
-  reserved?: number;
-
-  @ApiPropertyOptional(
-    countField('With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged.'),
-  )
-  required?: number;
-
-  @ApiPropertyOptional(
-    dateTime('With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.'),
-  )
-  resetAt?: string;
-
-  @ApiPropertyOptional({
-    type: String,
-    description:
+/** Of a code only, which the description names. */
+const ONLY_SOME = {
+  details: z.array(InvalidField).describe('With `invalid_request`: every invalid parameter or body field.'),
+  limit: count('With `plan_limit_exceeded`: the monthly limit, in transcripts; see `scope`.'),
+  used: count('With `plan_limit_exceeded`: transcripts charged in the current month.'),
+  reserved: count('With `plan_limit_exceeded`: transcripts reserved by requests in progress.'),
+  required: count(
+    'With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged.',
+  ),
+  resetAt: dateTime('With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.'),
+  scope: z
+    .string()
+    .describe(
       'With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it. ' +
-      'With `scope_missing`: the scope that the operation requires, `read` or `write`.',
-  })
-  scope?: string;
+        'With `scope_missing`: the scope that the operation requires, `read` or `write`.',
+    ),
+  feature: z.string().describe('With `feature_not_in_plan`: the feature that the plan does not include.'),
+  plan: z.string().describe('With `feature_not_in_plan`: the current plan of the organization.'),
+  requiredPlan: z.string().describe('With `feature_not_in_plan`: the lowest plan that includes the feature.'),
+  oldest: count(
+    'With `results_expired` of a subscription: the cursor (`after`) of the oldest results that are stored.',
+  ),
+};
 
-  @ApiPropertyOptional({
-    type: String,
-    description: 'With `feature_not_in_plan`: the feature that the plan does not include.',
+const ErrorDto = z
+  .object({
+    code: z.enum(Object.keys(ERROR_STATUSES) as ErrorCode[]).describe('A stable error code.'),
+    message: z.string().describe('A message for developers. Its wording may change; match on `code` instead.'),
+    retryable: z.boolean().describe('Whether the same request can succeed later.'),
+    requestId: z.string().describe('Identifies the request in the logs of the service. Also sent as `X-Request-Id`.'),
+    docs: z.string().meta({
+      format: 'uri-reference',
+      description: 'The section about the code on the page about errors of this service.',
+    }),
+    ...z.object(ONLY_SOME).partial().shape,
   })
-  feature?: string;
-
-  @ApiPropertyOptional({
-    type: String,
-    description: 'With `feature_not_in_plan`: the current plan of the organization.',
-  })
-  plan?: string;
-
-  @ApiPropertyOptional({
-    type: String,
-    description: 'With `feature_not_in_plan`: the lowest plan that includes the feature.',
-  })
-  requiredPlan?: string;
-
-  @ApiPropertyOptional(
-    countField('With `results_expired` of a subscription: the cursor (`after`) of the oldest results that are stored.'),
-  )
-  oldest?: number;
-}
+  .meta({ id: 'Error' });
 
 /** Swagger UI. */
 export const DOCS_PAGE = '/docs';
@@ -99,11 +55,8 @@ export const DOCS_PAGE = '/docs';
 export const ERRORS_PAGE = '/docs/errors';
 
 /** The body of every error response. */
-@ApiSchema({ name: 'ErrorAnswer' })
-export class ErrorBodyDto {
-  @ApiProperty({ description: 'The error.' })
-  error: ErrorDto;
-}
+export const ErrorBodyDto = z.object({ error: ErrorDto.describe('The error.') }).meta({ id: 'ErrorAnswer' });
+export type ErrorBodyDto = z.infer<typeof ErrorBodyDto>;
 
 /** @param more fields in addition to those of the error */
 export function errorBody(error: DomainError, requestId: string, more: ErrorFields = {}): ErrorBodyDto {

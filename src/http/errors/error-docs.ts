@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { ApiParam, type ApiResponseOptions, getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
+import { ApiParam, type ApiResponseOptions, type OpenAPIObject } from '@nestjs/swagger';
 import {
   ChannelNotFoundError,
   ConcurrencyLimitReachedError,
@@ -25,6 +25,7 @@ import {
 import { errorBody, ErrorBodyDto } from './error-body.js';
 import { bodyTooLarge, METHODS_WITH_BODY, unsupportedBody } from '../routes/declared-input.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../routes/limit-headers.js';
+import { refTo } from '../routes/response-docs.js';
 import type { Declared, Route } from '../routes/routes.js';
 
 const INVALID_REQUEST = 'A parameter or a field is invalid';
@@ -231,7 +232,7 @@ function errorResponse(status: number, examples: readonly ErrorExample[]) {
     headers: HEADERS[status] ?? {},
     content: {
       'application/json': {
-        schema: { $ref: getSchemaPath(ErrorBodyDto) },
+        schema: refTo(ErrorBodyDto),
         examples: Object.fromEntries(
           examples.map(({ title, error }, index) => {
             const { code } = error;

@@ -69,7 +69,6 @@ describe('a field', () => {
         sails: {
           type: 'array',
           items: { type: 'string', enum: ['main', 'jib'] },
-          minItems: 1,
           description: 'Sails to set.',
         },
         name: { type: 'string', description: 'Its name.' },

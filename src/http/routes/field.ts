@@ -296,7 +296,12 @@ export function jsonSchemaOf(type: Type): { type: 'object' } & Record<string, un
       fields.map(([name, { kind, stated }]) => {
         const { description, brief = description, hint = brief } = stated;
         const preset = defaultOf(stated);
-        return [name, { ...kind.schema, ...(preset !== undefined && { default: preset }), description: hint }];
+        // Bounds that only a mistake reaches are in the error: a model pays for each word.
+        const unlisted = { minLength: undefined, maxLength: undefined, minItems: undefined, maxItems: undefined };
+        return [
+          name,
+          { ...kind.schema, ...unlisted, ...(preset !== undefined && { default: preset }), description: hint },
+        ];
       }),
     ),
     ...(required.length > 0 && { required }),

@@ -2,38 +2,14 @@ import { applyDecorators, HttpCode, type HttpStatus, type Type } from '@nestjs/c
 import {
   ApiExtraModels,
   ApiProperty,
+  type ApiPropertyOptions,
   ApiResponse,
   type ApiResponseOptions,
   getSchemaPath,
   type OpenAPIObject,
 } from '@nestjs/swagger';
-
-// How the OpenAPI document describes the kinds of fields that many responses have. Examples are those of whole responses.
-
-export const countField = (description: string) => ({ type: 'integer', minimum: 0, description }) as const;
-
-export const textOrNull = (description: string) => ({ type: 'string', nullable: true, description }) as const;
-
-export const dateTime = (description: string) => ({ type: 'string', format: 'date-time', description }) as const;
-
-export const dateTimeOrNull = (description: string) => ({ ...dateTime(description), nullable: true }) as const;
-
-/** An object that can be null, declared in place: in OpenAPI 3.0 a reference to another schema cannot be. */
-export const objectOrNull = <Properties extends object>(description: string, properties: Properties) =>
-  ({
-    type: 'object',
-    nullable: true,
-    properties,
-    required: Object.keys(properties),
-    selfRequired: true,
-    description,
-  }) as const;
-
-/** What the pages of all lists have; the class of a page adds its entries. */
-export abstract class PageDto {
-  @ApiProperty(textOrNull('The value of `after` for the next page. Null on the last page.'))
-  next: string | null;
-}
+import { z } from 'zod';
+import { textOrNull } from '../../domain/fields.js';
 
 type Headers = NonNullable<ApiResponseOptions['headers']>;
 
@@ -70,18 +46,77 @@ export function forSwaggerUi(document: OpenAPIObject): OpenAPIObject {
   return JSON.parse(JSON.stringify(document, change)) as OpenAPIObject;
 }
 
+/** The schema of a response: a class with the decorators of Swagger, such as a row of a table, or a schema with an `id`. */
+export type Model<T = object> = Type<T> | z.ZodType<T>;
+
+/** What refers to a model in the document. Schemas are added by `addSchemas`, classes by `ApiExtraModels`. */
+export function refTo(model: Model): { $ref: string } {
+  return { $ref: getSchemaPath(model instanceof z.ZodType ? (z.globalRegistry.get(model)?.id ?? '') : model) };
+}
+
+/** A class within a schema. */
+export const instanceOf = <T>(type: Type<T>) => z.custom<T>().meta({ $ref: getSchemaPath(type) });
+
+/** An object that can be null, in place: in OpenAPI 3.0 a reference to another schema cannot be. */
+export const orNull = <T extends z.ZodRawShape>({ shape }: z.ZodObject<T>, description: string) =>
+  z.object(shape).nullable().describe(description);
+
+/** What the pages of all lists have; the schema of a page adds its entries. */
+export const page = z.object({ next: textOrNull('The value of `after` for the next page. Null on the last page.') });
+
+/** Responses gain fields, so that none is excluded. An enumeration with null has it in OpenAPI 3.0. */
+const IN_DOCUMENT: z.core.ToJSONSchemaParams = {
+  target: 'openapi-3.0',
+  unrepresentable: 'any',
+  override({ zodSchema, jsonSchema }) {
+    if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+    if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+    if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+    delete jsonSchema.readOnly;
+    if (jsonSchema['nullable'] && jsonSchema.enum) jsonSchema.enum = [...new Set([...jsonSchema.enum, null])];
+    if (zodSchema instanceof z.ZodDate) Object.assign(jsonSchema, { type: 'string', format: 'date-time' });
+    if (jsonSchema.$ref !== undefined && jsonSchema.description !== undefined) {
+      jsonSchema.allOf = [{ $ref: jsonSchema.$ref }];
+      delete jsonSchema.$ref;
+    }
+  },
+};
+
+/** The property of a class, such as a row of a table, by its schema. */
+export function ApiField(schema: z.ZodType): PropertyDecorator {
+  return ApiProperty(z.toJSONSchema(schema, IN_DOCUMENT) as ApiPropertyOptions);
+}
+
+/** Adds to the document the schemas that it refers to, and those that these refer to. */
+export function addSchemas(document: OpenAPIObject): void {
+  const uri = (id: string) => getSchemaPath(id);
+  const { schemas: known } = z.toJSONSchema(z.globalRegistry, { ...IN_DOCUMENT, uri });
+  const { schemas = {} } = (document.components ??= {});
+  document.components.schemas = schemas;
+  const addTo = (part: object): void => {
+    for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      const schema = known[name];
+      if (name in schemas || !schema) continue;
+      delete schema.$id;
+      schemas[name] = schema as (typeof schemas)[string];
+      addTo(schema);
+    }
+  };
+  addTo(document);
+}
+
 /** The success status of a route, and the response with an example in the OpenAPI document. */
 export function ApiResult<T extends object>(
   status: HttpStatus,
-  type: Type<T>,
+  model: Model<T>,
   description: string,
-  example: T,
+  example: NoInfer<T>,
   headers: Headers = {},
 ): MethodDecorator {
-  const content = { 'application/json': { schema: { $ref: getSchemaPath(type) }, example } };
+  const content = { 'application/json': { schema: refTo(model), example } };
   return applyDecorators(
     HttpCode(status),
-    ApiExtraModels(type),
+    ...(model instanceof z.ZodType ? [] : [ApiExtraModels(model)]),
     ApiResponse({ status, description, headers, content }),
   );
 }

@@ -1,10 +1,10 @@
-import { applyDecorators, type Type } from '@nestjs/common';
-import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
+import { applyDecorators } from '@nestjs/common';
+import { ApiOkResponse } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey } from '../../auth/auth.decorators.js';
 import { ApiId, type ErrorExample } from '../../http/errors/error-docs.js';
+import { contentOf, type Model, refTo } from '../../http/routes/response-docs.js';
 import { requestContext } from '../../http/server/request-context.js';
-import { contentOf } from '../../http/routes/response-docs.js';
 import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
 import { ENTRY_HEADERS } from '../../transcripts/dto/api-transcripts.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
@@ -73,20 +73,19 @@ export function OnJob(variant: JobVariant, limits?: { limitsConcurrency: boolean
 
 /** Documents the two forms of the results of a job or a subscription. @param lines the example as NDJSON */
 export function ApiResults(
-  type: Type,
+  type: Model,
   variant: JobVariant,
   example: object,
   lines: readonly object[],
 ): MethodDecorator {
   const position = variant === 'job' ? '`position`, ' : '';
   return applyDecorators(
-    ApiExtraModels(type),
     ApiOkResponse({
       description:
         'Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on.',
       headers: { Vary: ENTRY_HEADERS.Vary },
       ...contentOf(
-        { schema: { $ref: getSchemaPath(type) }, example },
+        { schema: refTo(type), example },
         {
           [NDJSON]: {
             schema: {

@@ -1,5 +1,5 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
+import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
 import { Field } from '../../http/routes/field.js';
@@ -23,7 +23,7 @@ export class JobFields extends TextFields {
     description:
       'The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`.',
     brief: 'The channel as the request named it.',
-    hint: `The channel: ${CHANNEL_FORMS}. Either this or playlist.`,
+    hint: `The channel: ${CHANNEL_NAMED}. Either this or playlist.`,
   })
   channel?: string;
 

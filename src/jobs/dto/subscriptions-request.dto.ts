@@ -1,5 +1,5 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
+import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
@@ -20,7 +20,7 @@ export class CreateSubscriptionDto extends TextFields {
     docs: { maxLength: REFERENCE_LENGTH_MAX },
     description: 'The channel, in any form that `GET /channels/{id}/transcripts` accepts.',
     brief: 'The channel as the request named it.',
-    hint: `The channel: ${CHANNEL_FORMS}.`,
+    hint: `The channel: ${CHANNEL_NAMED}.`,
     example: '@harbourlight',
   })
   channel: string;

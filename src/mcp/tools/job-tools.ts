@@ -2,22 +2,15 @@ import { z } from 'zod';
 import { counted } from '../../domain/errors.js';
 import { Field, Fields, Picked } from '../../http/routes/field.js';
 import { IDEMPOTENCY_KEY_CHARACTERS, IDEMPOTENCY_KEY_LENGTH_MAX } from '../../http/routes/idempotency-key.js';
-import { JOB_STATES } from '../../jobs/job-states.js';
-import { JOB_REASONS } from '../../jobs/job.js';
-import type { JobDto } from '../../jobs/dto/job.dto.js';
+import { JobDto } from '../../jobs/dto/job.dto.js';
 import { CreateJobDto } from '../../jobs/dto/jobs-request.dto.js';
 import { codeSpan, escapeMarkdown } from '../../transcripts/formats/markdown.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
-import { costLine, defineTool, LanguageInput, stateOf, WorkId, workOf, workOutput, type ToolResult } from './tool.js';
+import { costLine, defineTool, LanguageInput, stateOf, WorkId, workOf, type ToolResult } from './tool.js';
 
-const jobOutput = workOutput.extend({
-  state: z.enum(JOB_STATES),
-  reason: z.enum(JOB_REASONS).nullable(),
+const jobOutput = JobDto.omit({ channel: true, playlist: true, request: true, startedAt: true }).extend({
+  channelId: z.string().nullable(),
   playlistId: z.string().nullable(),
-  hidden: z.int(),
-  finishedAt: z.string().nullable(),
-  expiresAt: z.string().nullable(),
-  checkAgainSeconds: z.int().nullable(),
 });
 
 class ArchiveInput extends Fields(
@@ -45,9 +38,9 @@ export const startArchiveJob = defineTool({
   title: 'Archive a whole channel or playlist',
   description:
     'Starts a job that fetches the transcripts of a whole YouTube channel or playlist in the background, which can take hours. ' +
-    'Costs one transcript of the monthly quota for each video that is fetched, so it can use up the quota: ask the user before a ' +
-    'call without a limit. Cached and failed videos are free. Requires the Pro plan. get_job has the progress. ' +
-    'get_video_transcript and search_channel_transcripts read what was fetched for free. To read a few videos no job is needed.',
+    'Costs one transcript of the quota for each video that is fetched, and can use it up: ask the user before a ' +
+    'call without a limit. Cached and failed videos are free. Requires the Pro plan. get_job has the progress, ' +
+    'and the other tools read what was fetched for free. To read a few videos no job is needed.',
   feature: 'channel_archives',
   limitsConcurrency: false,
   effect: 'creates',

@@ -53,7 +53,7 @@ export const searchChannelTranscripts = defineTool({
   title: "Search a channel's newest transcripts",
   description:
     'Finds a word or a phrase in the transcripts of the newest uploads of a YouTube channel. Returns each match with the ' +
-    'segments before and after and a link to its second. Costs one transcript of the monthly quota for each video that is ' +
+    'segments before and after and a link to its second. Costs one transcript of the quota for each video that is ' +
     `fetched; cached and failed ones are free. Requires the Pro plan. ${TEXT_IS_DATA}`,
   feature: 'channel_transcripts',
   limitsConcurrency: true,

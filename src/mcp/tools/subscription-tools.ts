@@ -2,18 +2,17 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { invalidField } from '../../domain/errors.js';
 import { languageChoice } from '../../domain/language-codes.js';
-import { UnknownCursorError } from '../../domain/page.js';
 import { Field, Fields, Picked, Restated } from '../../http/routes/field.js';
 import { ResultsQueryDto, UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
 import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
-import type { SubscriptionDto, SubscriptionsPageDto } from '../../jobs/dto/subscription.dto.js';
-import { SUBSCRIPTION_REASONS, SUBSCRIPTION_STATES } from '../../jobs/subscription.js';
+import { SubscriptionDto, type SubscriptionsPageDto } from '../../jobs/dto/subscription.dto.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';
 import { codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
 import type { Entry } from '../../transcripts/transcript-events.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
-import { CURSOR_VIDEOS_MAX, invalidCursor, TextPage } from '../text-page.js';
+import { invalidCursor, readCursor, writeCursor } from '../cursor.js';
+import { CURSOR_VIDEOS_MAX, TextPage } from '../text-page.js';
 import {
   cursorOutput,
   defineTool,
@@ -25,17 +24,25 @@ import {
   videoOutput,
   WorkId,
   workOf,
-  workOutput,
   type ToolResult,
 } from './tool.js';
 
 const LISTED_MAX = 100;
 
-const subscriptionOutput = workOutput.extend({
-  state: z.enum(SUBSCRIPTION_STATES),
-  reason: z.enum(SUBSCRIPTION_REASONS).nullable(),
-  checkedAt: z.string().nullable(),
-  nextCheckAt: z.string().nullable(),
+const TOOL = 'get_new_transcripts';
+
+const placeSchema = z.strictObject({
+  tool: z.literal(TOOL),
+  /** Of a list of subscriptions: the one after which it goes on. */
+  listed: z.string().optional(),
+  /** Of a text: its subscription, the `after` of its video, and the pieces of it that were sent. */
+  subscriptionId: z.string().optional(),
+  after: z.int().min(0).max(UPLOADS_MAX).optional(),
+  skip: z.int().min(0).optional(),
+});
+
+const subscriptionOutput = SubscriptionDto.omit({ channel: true, request: true }).extend({
+  channelId: z.string().nullable(),
 });
 
 class FollowInput extends Fields(
@@ -59,10 +66,10 @@ export const followChannel = defineTool({
   name: 'follow_channel',
   title: 'Follow a channel',
   description:
-    'Follows a YouTube channel: the transcript of each new upload is fetched in the background. Costs one transcript of the monthly ' +
+    'Follows a YouTube channel: the transcript of each new upload is fetched in the background. Costs one transcript of the ' +
     'quota for each upload that is fetched, until the subscription is deleted; checks, cached and failed uploads are free. Ask the ' +
     'user before. A call with the same parameters returns the same subscription. Requires the Pro plan. get_new_transcripts ' +
-    'lists what is followed already, and reads what has come.',
+    'lists what is followed, and reads what has come.',
   feature: 'channel_subscriptions',
   limitsConcurrency: false,
   effect: 'creates',
@@ -80,12 +87,12 @@ export const followChannel = defineTool({
 });
 
 export const getNewTranscripts = defineTool({
-  name: 'get_new_transcripts',
+  name: TOOL,
   title: 'New transcripts of a followed channel',
   description:
     'Returns the transcripts of a followed channel as Markdown, in the order in which they came, each once: continue with `next` ' +
-    'as after, also in a later conversation. Without a subscriptionId it lists the followed channels. Free, on every plan. When ' +
-    `nothing is new, it says when the next check is. Longer text continues with the returned cursor. ${TEXT_IS_DATA}`,
+    'as after, also in a later conversation. Without a subscriptionId it lists the followed channels. Free, on every plan. ' +
+    `Longer text continues with the returned cursor. ${TEXT_IS_DATA}`,
   feature: undefined,
   limitsConcurrency: true,
   effect: 'reads',
@@ -96,20 +103,23 @@ export const getNewTranscripts = defineTool({
     next: z.int().nullable(),
     cursor: cursorOutput,
   }),
-  async run({ subscriptionId, after, limit, maxChars: charactersMax, cursor: place }, context, { subscriptions }) {
+  async run({ subscriptionId, after, limit, maxChars: charactersMax, cursor }, context, { subscriptions }) {
     const organizationId = context.caller.organization.id;
-    if (subscriptionId === undefined) {
-      if (after !== undefined || PLACE.test(place ?? ''))
-        throw invalidField('subscriptionId', 'subscriptionId is required with after or cursor, which belong to it.');
-      const page = await subscriptions.list(organizationId, { limit: LISTED_MAX, after: place }).catch(refuseCursor);
-      return listOf(page);
+    const place = cursor === undefined ? undefined : readCursor(cursor, TOOL, placeSchema);
+    const id = subscriptionId ?? place?.subscriptionId;
+    if (place && place.subscriptionId !== id) throw invalidCursor();
+    if (id === undefined) {
+      if (after !== undefined)
+        throw invalidField('subscriptionId', 'subscriptionId is required with after, which belongs to it.');
+      return listOf(await subscriptions.list(organizationId, { limit: LISTED_MAX, after: place?.listed }));
     }
-    const [from, skip] = place === undefined ? [after, 0] : readPlace(place);
-    const feed = await subscriptions.results(organizationId, subscriptionId, { limit, after: from });
-    context.log['subscriptionId'] = subscriptionId;
+    const { skip = 0 } = place ?? {};
+    const feed = await subscriptions.results(organizationId, id, { limit, after: place?.after ?? after });
+    context.log['subscriptionId'] = id;
     const { owner: subscription } = feed;
+    const cursorAt = (after: number, skip: number) => writeCursor({ tool: TOOL, subscriptionId: id, after, skip });
     // No other foot is longer.
-    const room = charactersMax - footOf(subscription, UPLOADS_MAX, `${UPLOADS_MAX}.${UPLOADS_MAX}`).length;
+    const room = charactersMax - footOf(subscription, UPLOADS_MAX, cursorAt(UPLOADS_MAX, UPLOADS_MAX)).length;
     const text = new TextPage({
       headingLevel: 2,
       languages: languageChoice(subscription.request),
@@ -129,7 +139,7 @@ export const getNewTranscripts = defineTool({
       const sent = await text.add(entry, entries.length === 0 ? skip : 0);
       entries.push(entry);
       if (sent !== undefined) {
-        rest = `${sequence - 1}.${sent}`;
+        rest = cursorAt(sequence - 1, sent);
         break;
       }
       next = sequence;
@@ -145,38 +155,24 @@ export const getNewTranscripts = defineTool({
   },
 });
 
-function refuseCursor(error: unknown): never {
-  throw error instanceof UnknownCursorError ? invalidCursor() : error;
-}
-
 /** The followed channels, for a conversation that does not know their subscriptions. */
 function listOf({ subscriptions, next }: SubscriptionsPageDto): ToolResult {
+  const cursor = next === null ? null : writeCursor({ tool: TOOL, listed: next });
   const lines = subscriptions.map((subscription) => `- ${stateLine(subscription)}\n`).join('');
-  const more =
-    next === null ? '' : `\nThere are more. Call \`get_new_transcripts\` with the cursor ${codeSpan(next)}.\n`;
+  const more = cursor === null ? '' : `\nThere are more. Call \`${TOOL}\` with the cursor ${codeSpan(cursor)}.\n`;
   return {
     text: lines ? `${lines}${more}` : 'No channel is followed. `follow_channel` follows one.\n',
-    structured: { subscriptions: subscriptions.map(workOf), videos: [], next: null, cursor: next },
+    structured: { subscriptions: subscriptions.map(workOf), videos: [], next: null, cursor },
   };
-}
-
-/** Where a text continues: the `after` of its video, and the pieces of it that were sent. */
-const PLACE = /^([0-9]{1,10})\.([0-9]{1,9})$/;
-
-/** @throws InvalidRequestError */
-function readPlace(text: string): [after: number, skip: number] {
-  const [, after, skip] = PLACE.exec(text) ?? [];
-  if (after === undefined || skip === undefined || Number(after) > UPLOADS_MAX) throw invalidCursor();
-  return [Number(after), Number(skip)];
 }
 
 /** What follows the texts: how to go on. */
 function footOf(subscription: SubscriptionDto, next: number, rest: string | null): string {
   const { succeeded, failed } = subscription.summary;
-  const call = `Call \`get_new_transcripts\` with the subscriptionId ${codeSpan(subscription.id)} and`;
+  const call = `Call \`${TOOL}\` with the subscriptionId ${codeSpan(subscription.id)} and`;
   const more =
     rest !== null
-      ? `The text continues. ${call} the cursor ${codeSpan(rest)}.`
+      ? `The text continues. Call \`${TOOL}\` with the cursor ${codeSpan(rest)}.`
       : next < succeeded + failed
         ? `There is more. ${call} after ${next}.`
         : `Nothing else is new. ${call} after ${next} when the channel was checked again.`;

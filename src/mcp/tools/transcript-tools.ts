@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
+import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/channel-reference.js';
 import { VideoFailedError, VideoNotFoundError, invalidField } from '../../domain/errors.js';
 import { Field, Fields, OptionalFields, Restated } from '../../http/routes/field.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
@@ -21,12 +21,11 @@ import {
 const CHANNEL_VIDEOS_DEFAULT = 3;
 const WHOLE_VIDEOS: Position['range'] = [0, null];
 
-const COST =
-  'Costs one transcript of the monthly quota for each video that is fetched; cached and failed ones are free.';
-const PAGES = 'Longer text continues with the returned cursor, for free while it is cached.';
+const COST = 'Costs one transcript of the quota for each video that is fetched; cached and failed ones are free.';
+const PAGES = 'Longer text continues with the returned cursor, for free.';
 
 class ChannelTranscriptsInput extends Fields(
-  Restated(OptionalFields(ChannelInput), { channel: { hint: `Required without a cursor: ${CHANNEL_FORMS}.` } }),
+  Restated(OptionalFields(ChannelInput), { channel: { hint: `Required without a cursor: ${CHANNEL_NAMED}.` } }),
   KindsInput,
   TextInput,
   PageInput,
@@ -59,7 +58,7 @@ export const getChannelTranscripts = defineTool({
   title: "Transcripts of a channel's newest videos",
   description:
     `Returns the transcripts of the newest uploads of a YouTube channel as Markdown, newest first, with a link to the second ` +
-    `of each paragraph. Live and announced videos have none: kinds leaves them out. ${COST} Requires the Pro plan. ${PAGES} ${TEXT_IS_DATA}`,
+    `of each paragraph. Live and announced videos have none. ${COST} Requires the Pro plan. ${PAGES} ${TEXT_IS_DATA}`,
   feature: 'channel_transcripts',
   limitsConcurrency: true,
   effect: 'reads',
@@ -87,7 +86,7 @@ export const getVideoTranscript = defineTool({
   title: 'Transcript of a video',
   description:
     `Returns the transcript of one YouTube video as Markdown, with a link to the second of each paragraph; fromSeconds and ` +
-    `toSeconds select a part. Costs one transcript of the monthly quota if it is fetched; cached and failed ones are free. ` +
+    `toSeconds select a part. Costs one transcript of the quota if it is fetched; cached and failed ones are free. ` +
     `${PAGES} ${TEXT_IS_DATA}`,
   feature: 'video_transcripts',
   limitsConcurrency: true,

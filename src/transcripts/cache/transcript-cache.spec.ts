@@ -52,7 +52,7 @@ const anyDetails: fc.Arbitrary<VideoDetails> = fc.record(
     thumbnailUrl: fc.option(text),
     publishedAt: fc.option(text),
     durationSeconds: fc.option(number),
-    viewCount: fc.option(number),
+    viewCount: fc.option(fc.nat()),
     kind: fc.option(fc.constantFrom(...VIDEO_KINDS)),
     channel: fc.option(fc.record({ id: text, name: text }, { noNullPrototype: true })),
     description: fc.option(text),

@@ -2,13 +2,7 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
-import {
-  VIDEO_FAILURE_CODES,
-  VIDEO_KINDS,
-  type Upload,
-  type VideoDetails,
-  type VideoOutcome,
-} from '../../domain/transcript.js';
+import { VIDEO_FAILURE_CODES, VideoDetails, type Upload, type VideoOutcome } from '../../domain/transcript.js';
 import { failureLifetimeSeconds, uploadAgeSeconds } from '../finality.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { CACHE_FORMAT, KeyedCodec, type CacheEntry } from './keyed-codec.js';
@@ -24,32 +18,14 @@ export type ListedVideo = Pick<Upload, 'videoId' | 'kind'> & PublishDates;
 /** Of a failure that only one source reports: the platform may soon report otherwise. */
 const UNCONFIRMED_TTL_SECONDS_MAX = 300;
 
-/** The metadata that a list and the video itself can state. */
-export const METADATA_FIELDS = {
-  title: z.string().nullable(),
-  thumbnailUrl: z.string().nullable(),
-  publishedAt: z.string().nullable(),
-  durationSeconds: z.number().nullable(),
-  viewCount: z.number().nullable(),
-  kind: z.enum(VIDEO_KINDS).nullable(),
-};
-
-const detailsSchema: z.ZodType<VideoDetails> = z.object({
-  ...METADATA_FIELDS,
-  captionTracks: z.array(z.object({ languageCode: z.string(), name: z.string(), generated: z.boolean() })).nullable(),
-  channel: z.object({ id: z.string(), name: z.string() }).nullable(),
-  description: z.string().nullable(),
-  tags: z.array(z.string()).nullable(),
-});
-
 /** A video that is tried again shares what another call has found just before. */
 const SHARED_WITH_RETRIES_MS = 10_000;
 
 /** What is stored with the deflated text of a transcript, or alone for a video that has none. */
 const storedSchema = z.union([
-  z.object({ details: detailsSchema, jsonBytes: z.int().nonnegative(), crc32: z.int() }),
+  z.object({ details: VideoDetails, jsonBytes: z.int().nonnegative(), crc32: z.int() }),
   z.object({
-    details: detailsSchema,
+    details: VideoDetails,
     code: z.enum(VIDEO_FAILURE_CODES),
     message: z.string().nullable(),
     foundAtMs: z.number().default(0),

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { detached } from '../../domain/detached.js';
 import { CHARACTERS_PER_TURN, inTurns, joinInTurns } from '../in-turns.js';
-import type { Segment, Transcript } from '../../domain/transcript.js';
+import { Segment, type Transcript } from '../../domain/transcript.js';
 import { fromJson } from './keyed-codec.js';
 
 /** The JSON of a transcript, deflated once: cached and held in this form, and copied into gzip responses. */
@@ -76,10 +76,7 @@ export async function inflate({ deflated, jsonBytes, crc32: checksum }: Transcri
   return json;
 }
 
-const transcriptSchema: z.ZodType<Record<string, Segment[]>> = z.record(
-  z.string(),
-  z.array(z.object({ text: z.string(), start: z.number(), duration: z.number() })),
-);
+const transcriptSchema = z.record(z.string(), z.array(Segment));
 
 /** Between two segments. Cannot occur within a string, where quotes are escaped. */
 const NEXT_SEGMENT = '},{"text":';

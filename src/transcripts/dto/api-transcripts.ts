@@ -1,9 +1,9 @@
-import { applyDecorators, type Type } from '@nestjs/common';
-import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
+import { applyDecorators } from '@nestjs/common';
+import { ApiOkResponse } from '@nestjs/swagger';
 import { VIDEO_FAILURES } from '../../domain/transcript.js';
 import { QUOTA_HEADERS } from '../../http/routes/limit-headers.js';
 import { ApiErrors } from '../../http/errors/error-docs.js';
-import { contentOf } from '../../http/routes/response-docs.js';
+import { contentOf, type Model, refTo } from '../../http/routes/response-docs.js';
 import { MARKDOWN, NDJSON } from '../response/transcripts-response.js';
 import type {
   EntryDto,
@@ -104,7 +104,7 @@ const MARKDOWN_EXAMPLE = [
 
 /** What the OpenAPI document states of an operation for many videos. */
 interface ListDocs<T> {
-  type: Type<T>;
+  type: Model<T>;
   example: T;
   /** The order of the JSON response. */
   order: string;
@@ -127,10 +127,9 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
   ];
   return applyDecorators(
     ApiErrors('plan_limit_exceeded', 'key_limit_exceeded', ...SOURCE_ERRORS[source]),
-    ApiExtraModels(type),
     ApiOkResponse({
       ...contentOf(
-        { schema: { $ref: getSchemaPath(type) }, example },
+        { schema: refTo(type), example },
         {
           [NDJSON]: {
             schema: {

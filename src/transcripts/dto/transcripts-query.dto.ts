@@ -30,7 +30,7 @@ export class LanguageFields {
         'when none before it is there. By default the transcript is in the ' +
         'original language of the video. Transcripts are never machine-translated.',
       brief: 'Language codes in order of preference. Empty: the original language of each video.',
-      hint: 'In order of preference. `en` also finds `en-GB`; `*`, as the last, is the original language, the default.',
+      hint: 'In order of preference. `en` finds `en-GB` too; `*`, as the last, is the original language, the default.',
     },
   )
   languages?: readonly string[];
@@ -41,7 +41,7 @@ export class LanguageFields {
     description:
       'Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.',
     brief: 'Which of the languages that a video has are taken.',
-    hint: '`all` returns every one of the languages that a video has.',
+    hint: '`all`: every one of the languages that a video has.',
   })
   match: LanguageMatch;
 }
@@ -76,7 +76,7 @@ export const Kinds = (description: string): PropertyDecorator =>
     words: VIDEO_KINDS,
     description,
     brief: 'The kinds of videos. Empty: all.',
-    hint: 'Only these kinds count for limit; by default all. `["video", "short"]` leaves out live and announced ones.',
+    hint: 'By default all. `["video", "short"]` leaves out live and announced ones.',
   });
 
 /** The query parameters of the transcripts of a playlist, whose order is not by date. */
@@ -106,7 +106,7 @@ export const Since = (description: string): PropertyDecorator =>
     pattern: VIDEO_ID,
     description,
     brief: 'Only uploads of the channel newer than this video are taken. Null: all.',
-    hint: 'The ID of a video: only the uploads above it. What was live or announced at an earlier call may be listed below it.',
+    hint: 'The ID of a video: only the uploads above it.',
   });
 
 /** The query parameters of the transcripts of a channel. */

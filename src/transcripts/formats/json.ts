@@ -1,8 +1,7 @@
-import { z } from 'zod';
-import { VIDEO_FAILURE_CODES, type Transcript } from '../../domain/transcript.js';
+import type { Transcript } from '../../domain/transcript.js';
 import { fromJson } from '../cache/keyed-codec.js';
-import { METADATA_FIELDS } from '../cache/transcript-cache.js';
 import { readTranscript, type TranscriptText } from '../cache/transcript-text.js';
+import { EntryDto } from '../dto/transcripts-response.dto.js';
 import type { ListHeader } from '../sources/video-list.js';
 import type { Entry, TranscriptsEvent } from '../transcript-events.js';
 
@@ -54,30 +53,13 @@ export function entryJson(before: string, entry: Entry, after: string, position?
 const TRANSCRIPT_FIELD = ',"transcript":';
 const CACHED_FIELD = ',"cached":';
 
-const storedEntrySchema = z.object({
-  videoId: z.string(),
-  metadata: z.object({
-    ...METADATA_FIELDS,
-    url: z.string(),
-    publishedText: z.string().nullable(),
-    captionTracks: z.array(z.object({ languageCode: z.string(), name: z.string(), generated: z.boolean() })).nullable(),
-    channel: z.object({ id: z.string(), name: z.string() }).nullable().exactOptional(),
-    description: z.string().nullable().exactOptional(),
-    chapters: z
-      .array(z.object({ title: z.string(), start: z.number() }))
-      .nullable()
-      .exactOptional(),
-    tags: z.array(z.string()).nullable().exactOptional(),
-  }),
-  cached: z.boolean(),
-  error: z.object({ code: z.enum(VIDEO_FAILURE_CODES), message: z.string(), retryable: z.boolean() }).optional(),
-});
+const StoredEntry = EntryDto.omit({ transcript: true });
 
 /** Reads an entry from the JSON of `entryJson`. @throws Error when it is none */
 export async function readEntry(json: Buffer): Promise<Entry<Transcript>> {
   // Within a string the quotes of a field are escaped. The text is long, and is read in parts.
   const [start, end] = [json.indexOf(TRANSCRIPT_FIELD), json.lastIndexOf(CACHED_FIELD)];
-  const stored = fromJson(Buffer.concat([json.subarray(0, start), json.subarray(end)]), storedEntrySchema);
+  const stored = fromJson(Buffer.concat([json.subarray(0, start), json.subarray(end)]), StoredEntry);
   if (!stored) throw new Error('A stored entry is not readable.');
   const { videoId, metadata, cached, error } = stored;
   if (error) return { videoId, ok: false, metadata, error };

@@ -1,26 +1,57 @@
-import type { Response } from 'express';
-import { inflate } from '../cache/transcript-text.js';
-import type { Chunk } from '../formats/json.js';
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { requestContext } from '../../http/server/request-context.js';
 import { GzipMember } from '../cache/gzip-member.js';
-import type { HeldTexts } from '../response-memory.js';
+import { deflate, inflate, type TranscriptText } from '../cache/transcript-text.js';
+import type { Chunk } from '../formats/json.js';
+import { HeldTexts, ResponseMemory } from '../response-memory.js';
 
 /** Approximate size of one write, and of what is written before the reader has taken it. */
 const WRITE_BYTES = 512 * 1024;
+/** Below this a deflated block saves less than it costs. */
+const COMPRESSED_CHARACTERS_MIN = 256;
 
-export type Encoding = 'gzip' | 'identity';
+type Chunks = AsyncIterable<Chunk | string> | Iterable<Chunk | string>;
+
+/** Sends the bodies of responses with transcripts: those of calls, and stored results. */
+@Injectable()
+export class ResponseWriter {
+  constructor(private readonly memory: ResponseMemory) {}
+
+  /**
+   * Sends chunks of a content type that the request accepts, compressed when it accepts that, as `writeResponse` does.
+   *
+   * @param request of an authenticated call
+   */
+  send(request: Request, response: Response, type: string, chunks: Chunks): Promise<void> {
+    response.setHeader('Content-Type', withCharset(type));
+    response.vary('Accept-Encoding').vary('Accept');
+    const isCompressed = request.acceptsEncodings('gzip', 'identity') === 'gzip';
+    const waiting = new HeldTexts(this.memory, requestContext(request).caller.organization.id);
+    return writeResponse(response, chunks, isCompressed ? 'gzip' : 'identity', waiting);
+  }
+}
+
+/** The one of the content types that the caller prefers: JSON unless it names another one, with or without the charset. */
+export function acceptedType<T extends string>(request: Request, types: readonly T[]): T | 'application/json' {
+  const preferred = request.accepts(types.map(withCharset));
+  return types.find((type) => withCharset(type) === preferred) ?? 'application/json';
+}
+
+const withCharset = (type: string) => `${type}; charset=utf-8`;
 
 /**
  * Writes chunks as they are produced, no faster than the reader takes them. Resolves when everything is written or the
  * reader has disconnected. An error of the producer destroys the connection, so that a truncated body never looks
  * complete.
- * Each text is inflated on its turn, or copied into a gzip body.
+ * Each text is inflated on its turn, or copied into a gzip body. What is no part of JSON is compressed here.
  *
  * @param waiting counts what was written and not yet taken
  */
 export async function writeResponse(
   response: Response,
-  chunks: AsyncIterable<Chunk> | Iterable<Chunk>,
-  encoding: Encoding,
+  chunks: Chunks,
+  encoding: 'gzip' | 'identity',
   waiting: HeldTexts,
 ): Promise<void> {
   if (response.closed) waiting.close();
@@ -31,7 +62,7 @@ export async function writeResponse(
   try {
     if (gzip) writer.write(gzip.begin());
     for await (const chunk of chunks) {
-      for (const part of chunk) {
+      for (const part of typeof chunk === 'string' ? [await plainPart(chunk, gzip)] : chunk) {
         if (writer.isFull) await writer.room();
         if (response.closed) return;
         if (typeof part === 'string') writer.writeLiteral(part);
@@ -49,6 +80,11 @@ export async function writeResponse(
     response.destroy();
     throw error;
   }
+}
+
+/** A text outside of JSON, of which nothing was compressed before. */
+function plainPart(text: string, gzip: GzipMember | undefined): Promise<TranscriptText> | string {
+  return gzip && text.length >= COMPRESSED_CHARACTERS_MIN ? deflate(Buffer.from(text)) : text;
 }
 
 /**

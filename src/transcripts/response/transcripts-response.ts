@@ -3,15 +3,13 @@ import type { Request, Response } from 'express';
 import { VideoFailedError } from '../../domain/errors.js';
 import { setQuotaHeaders } from '../../http/routes/limit-headers.js';
 import { requestContext } from '../../http/server/request-context.js';
-import { deflate } from '../cache/transcript-text.js';
-import { entryJson, serializeJson, serializeNdjson, type Chunk } from '../formats/json.js';
+import { entryJson, serializeJson, serializeNdjson } from '../formats/json.js';
 import { markdownDocument } from '../formats/markdown.js';
 import { FORMAT_MEDIA_TYPES, formatEntry } from '../formats/transcript-formats.js';
 import type { CallPlan, TranscriptsRequest } from '../call-plan.js';
 import type { Entry, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
 import { TranscriptsService } from '../transcripts.service.js';
-import { HeldTexts, ResponseMemory } from '../response-memory.js';
-import { writeResponse, type Encoding } from './response-writer.js';
+import { acceptedType, ResponseWriter } from './response-writer.js';
 
 export const NDJSON = 'application/x-ndjson';
 export const MARKDOWN = 'text/markdown';
@@ -24,15 +22,12 @@ export const ENTRY_MEDIA_TYPES = { json: 'application/json', ...FORMAT_MEDIA_TYP
 export type EntryFormat = keyof typeof ENTRY_MEDIA_TYPES;
 export const ENTRY_FORMATS = Object.keys(ENTRY_MEDIA_TYPES) as EntryFormat[];
 
-/** Below this a deflated block saves less than it costs. */
-const COMPRESSED_CHARACTERS_MIN = 256;
-
 /** Responds to an HTTP request with the transcripts of the videos that a source lists. */
 @Injectable()
 export class TranscriptsResponse {
   constructor(
     private readonly transcripts: TranscriptsService,
-    private readonly memory: ResponseMemory,
+    private readonly writer: ResponseWriter,
   ) {}
 
   /**
@@ -43,15 +38,14 @@ export class TranscriptsResponse {
    */
   async send(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
     const type = acceptedType(request, LIST_TYPES);
-    const encoding = encodingFor(request);
     const delivery = await this.transcripts.start(wanted, requestContext(request));
-    setEntryHeaders(response, delivery.plan, type);
+    setPlanHeaders(response, delivery.plan);
     const chunks = {
       'application/json': () => serializeJson(delivery.batches('listed')),
       [NDJSON]: () => serializeNdjson(delivery.batches('as-finished')),
-      [MARKDOWN]: () => textChunks(markdownDocument(delivery.events('listed'), delivery.plan), encoding),
+      [MARKDOWN]: () => markdownDocument(delivery.events('listed'), delivery.plan),
     };
-    await this.write(request, response, chunks[type]());
+    await this.writer.send(request, response, type, chunks[type]());
   }
 
   /**
@@ -68,46 +62,15 @@ export class TranscriptsResponse {
   ): Promise<void> {
     const delivery = await this.transcripts.start(wanted, requestContext(request));
     const entry = await onlyEntry(delivery.events('listed'));
-    setEntryHeaders(response, delivery.plan, ENTRY_MEDIA_TYPES[format]);
-    const encoding = encodingFor(request);
-    const chunk =
-      format === 'json'
-        ? entryJson('', entry, '')
-        : await textChunk(await formatEntry(format, entry, delivery.plan), encoding);
-    await this.write(request, response, [chunk]);
-  }
-
-  private write(request: Request, response: Response, chunks: Parameters<typeof writeResponse>[1]) {
-    const waiting = new HeldTexts(this.memory, requestContext(request).caller.organization.id);
-    return writeResponse(response, chunks, encodingFor(request), waiting);
+    setPlanHeaders(response, delivery.plan);
+    const chunk = format === 'json' ? entryJson('', entry, '') : await formatEntry(format, entry, delivery.plan);
+    await this.writer.send(request, response, ENTRY_MEDIA_TYPES[format], [chunk]);
   }
 }
-
-/** The one of the content types that the caller prefers: JSON unless it names another one, with or without the charset. */
-export function acceptedType<T extends string>(request: Request, types: readonly T[]): T | 'application/json' {
-  const preferred = request.accepts(types.map(withCharset));
-  return types.find((type) => withCharset(type) === preferred) ?? 'application/json';
-}
-
-export const withCharset = (type: string) => `${type}; charset=utf-8`;
 
 function acceptedFormat(request: Request): EntryFormat {
   const preferred = acceptedType(request, Object.values(ENTRY_MEDIA_TYPES));
   return ENTRY_FORMATS.find((format) => ENTRY_MEDIA_TYPES[format] === preferred) ?? 'json';
-}
-
-async function* textChunks(pieces: AsyncIterable<string>, encoding: Encoding): AsyncGenerator<Chunk> {
-  for await (const piece of pieces) yield textChunk(piece, encoding);
-}
-
-/** A text as it is written. A short one is not compressed. */
-async function textChunk(text: string, encoding: Encoding): Promise<Chunk> {
-  return [encoding === 'identity' || text.length < COMPRESSED_CHARACTERS_MIN ? text : await deflate(Buffer.from(text))];
-}
-
-/** The encoding of a response that may be large. */
-export function encodingFor(request: Request): Encoding {
-  return request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
 }
 
 /** Marks a response whose list the platform refused: it has the list of `listedAt`. */
@@ -115,12 +78,9 @@ export function setListAgeHeader(response: Response, { listedAt }: { listedAt?: 
   if (listedAt !== undefined) response.setHeader('Warning', '110 - "Response is Stale"');
 }
 
-function setEntryHeaders(response: Response, { quota, header }: CallPlan, type: string): void {
+function setPlanHeaders(response: Response, { quota, header }: CallPlan): void {
   setQuotaHeaders(response, quota);
   if (header.type !== 'videos') setListAgeHeader(response, header);
-  response.setHeader('Content-Type', withCharset(type));
-  response.vary('Accept-Encoding');
-  response.vary('Accept');
 }
 
 /**

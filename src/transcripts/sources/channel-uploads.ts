@@ -6,11 +6,10 @@ import { withCacheBudget } from '../../cache/cache-budget.js';
 import { Environment } from '../../config/environment.js';
 import { type ChannelReference, parseChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
-import { VIDEO_FAILURE_CODES, type Channel, type Upload } from '../../domain/transcript.js';
+import { Channel, Upload } from '../../domain/transcript.js';
 import { VideoPlatform, type DescribedPage, type ReadingContext } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
-import { METADATA_FIELDS } from '../cache/transcript-cache.js';
 import type { RequestContext } from '../../http/server/request-context.js';
 import { Call, CallEnded } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
@@ -19,19 +18,7 @@ import { type Dated, isYoungerThan, LAST_READ_SECONDS, lastList } from './dated.
 import { readSelection, type Selected, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 
-export const channelSchema: z.ZodType<Channel> = z.object({
-  id: z.string(),
-  name: z.string(),
-  handle: z.string().nullable(),
-});
-export const uploadSchema: z.ZodType<Upload> = z.object({
-  videoId: z.string(),
-  url: z.string(),
-  ...METADATA_FIELDS,
-  publishedText: z.string().nullable(),
-  failure: z.enum(VIDEO_FAILURE_CODES).nullable(),
-});
-export const countedListFields = { uploads: z.array(uploadSchema), next: z.string().nullable(), complete: z.boolean() };
+export const countedListFields = { uploads: z.array(Upload), next: z.string().nullable(), complete: z.boolean() };
 interface DatedList extends CountedList, Dated, Pick<DescribedPage, 'settled'> {
   /** As for `ListHeader`; not stored. */
   listedAt?: string;
@@ -42,7 +29,7 @@ const datedListSchema: z.ZodType<DatedList> = z.object({
 });
 
 const datedTextSchema = z.object({ value: z.string(), readAtMs: z.number() });
-const datedChannelSchema = z.object({ value: channelSchema, readAtMs: z.number() });
+const datedChannelSchema = z.object({ value: Channel, readAtMs: z.number() });
 
 /** How long a channel that was not found is not looked for again: a caller that repeats it costs the platform nothing. */
 const UNKNOWN_MS = 60_000;

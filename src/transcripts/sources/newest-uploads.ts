@@ -2,11 +2,11 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { UpstreamError } from '../../domain/errors.js';
+import { Upload } from '../../domain/transcript.js';
 import { type ReadingContext, type UploadsListPage, VideoPlatform } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
-import { uploadSchema } from './channel-uploads.js';
 
 /** Longer than checks that are due together wait for their turns; pages of many channels would push transcripts out of the cache. */
 const TTL_SECONDS = 120;
@@ -16,7 +16,7 @@ export interface DatedPage extends UploadsListPage {
   readAtMs: number;
 }
 const datedPageSchema: z.ZodType<DatedPage> = z.object({
-  uploads: z.array(uploadSchema),
+  uploads: z.array(Upload),
   next: z.string().nullable(),
   ...{ incomplete: z.boolean(), hidden: z.number().nullable(), pages: z.number(), readAtMs: z.number() },
 });

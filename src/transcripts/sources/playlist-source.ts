@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import { PlaylistNotFoundError, invalidField } from '../../domain/errors.js';
 import { parsePlaylistReference, UNREADABLE_LISTS } from '../../domain/playlist-reference.js';
-import type { Playlist } from '../../domain/transcript.js';
+import { Playlist } from '../../domain/transcript.js';
 import { VideoPlatform } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
@@ -15,7 +15,6 @@ import { type Dated, isYoungerThan, LAST_READ_SECONDS, lastList } from './dated.
 import { readSelection, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 
-export const playlistSchema: z.ZodType<Playlist> = z.object({ id: z.string(), title: z.string().nullable() });
 interface PlaylistVideos extends CountedList, Dated {
   playlist: Playlist;
   /** As for `ListHeader`; not stored. */
@@ -23,7 +22,7 @@ interface PlaylistVideos extends CountedList, Dated {
 }
 const playlistVideosSchema: z.ZodType<PlaylistVideos> = z.object({
   ...countedListFields,
-  playlist: playlistSchema,
+  playlist: Playlist,
   // An entry of the former version has none: it is read anew.
   readAtMs: z.number().default(0),
 });

@@ -1,5 +1,6 @@
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { countField, dateTime, dateTimeOrNull, PageDto, textOrNull } from '../../http/routes/response-docs.js';
+import { z } from 'zod';
+import { count, textOrNull } from '../../domain/fields.js';
+import { page } from '../../http/routes/response-docs.js';
 import {
   DELIVERY_RETENTION_DAYS,
   DELIVERY_STATES,
@@ -7,143 +8,102 @@ import {
   FAILING_DAYS,
   ROTATION_HOURS,
   WEBHOOK_EVENTS,
-  type DeliveryState,
-  type DisabledReason,
-  type WebhookEvent,
 } from '../webhook.js';
 
-@ApiSchema({ name: 'Webhook' })
-export class WebhookDto {
-  @ApiProperty({ description: 'The ID of the webhook.' })
-  id: string;
-
-  @ApiProperty({ format: 'uri', description: 'Where events are sent.' })
-  url: string;
-
-  @ApiProperty({
-    type: 'array',
-    items: { type: 'string', enum: [...WEBHOOK_EVENTS] },
-    nullable: true,
-    description: 'The events that are sent. Null: all of them, including those of later versions.',
+export const WebhookDto = z
+  .object({
+    id: z.string().describe('The ID of the webhook.'),
+    url: z.string().meta({ format: 'uri', description: 'Where events are sent.' }),
+    events: z
+      .array(z.enum(WEBHOOK_EVENTS))
+      .nullable()
+      .describe('The events that are sent. Null: all of them, including those of later versions.'),
+    createdAt: z.date().describe('When the webhook was created.'),
+    previousSecretUntil: z
+      .date()
+      .nullable()
+      .describe(
+        `When the secret before the last rotation stops signing, ${ROTATION_HOURS} hours after it. Null when one secret signs.`,
+      ),
+    failingSince: z
+      .date()
+      .nullable()
+      .describe('The first failed attempt since the last successful one. Null when the last attempt succeeded.'),
+    disabledAt: z
+      .date()
+      .nullable()
+      .describe('When the webhook was turned off; only test events are sent to it. Null while it is on.'),
+    disabledReason: z
+      .enum(DISABLED_REASONS)
+      .nullable()
+      .describe(
+        `Why it was turned off: \`gone\` (the receiver responded with 410) or \`failing\` (a delivery was given up and none had succeeded for ${FAILING_DAYS} days).`,
+      ),
   })
-  events: WebhookEvent[] | null;
+  .meta({ id: 'Webhook' });
+export type WebhookDto = z.infer<typeof WebhookDto>;
 
-  @ApiProperty(dateTime('When the webhook was created.'))
-  createdAt: Date;
-
-  @ApiProperty(
-    dateTimeOrNull(
-      `When the secret before the last rotation stops signing, ${ROTATION_HOURS} hours after it. Null when one secret signs.`,
-    ),
-  )
-  previousSecretUntil: Date | null;
-
-  @ApiProperty(
-    dateTimeOrNull('The first failed attempt since the last successful one. Null when the last attempt succeeded.'),
-  )
-  failingSince: Date | null;
-
-  @ApiProperty(dateTimeOrNull('When the webhook was turned off; only test events are sent to it. Null while it is on.'))
-  disabledAt: Date | null;
-
-  @ApiProperty({
-    enum: [...DISABLED_REASONS, null],
-    type: String,
-    nullable: true,
-    description: `Why it was turned off: \`gone\` (the receiver responded with 410) or \`failing\` (a delivery was given up and none had succeeded for ${FAILING_DAYS} days).`,
-  })
-  disabledReason: DisabledReason | null;
-}
-
-@ApiSchema({ name: 'WebhookWithSecret' })
-export class WebhookWithSecretDto extends WebhookDto {
-  @ApiProperty({
-    description:
+export const WebhookWithSecretDto = WebhookDto.extend({
+  secret: z
+    .string()
+    .describe(
       'The secret that signs the deliveries (Standard Webhooks). It is returned only once, except to a repeated request with the same `Idempotency-Key`.',
+    ),
+}).meta({ id: 'WebhookWithSecret' });
+export type WebhookWithSecretDto = z.infer<typeof WebhookWithSecretDto>;
+
+export const WebhooksDto = z
+  .object({ webhooks: z.array(WebhookDto).describe('All webhooks of the organization, oldest first.') })
+  .meta({ id: 'Webhooks' });
+export type WebhooksDto = z.infer<typeof WebhooksDto>;
+
+const responseStatus = z.int().nullable().describe('The HTTP status of the response. Null when there was none.');
+const durationMs = count('How long the last attempt took, in milliseconds.');
+
+export const TestResultDto = z
+  .object({
+    delivered: z.boolean().describe('Whether the receiver responded with a status from 200 to 299.'),
+    responseStatus,
+    error: textOrNull('Why the attempt failed. Null when it succeeded.'),
+    durationMs,
   })
-  secret: string;
-}
+  .meta({ id: 'WebhookTestResult' });
+export type TestResultDto = z.infer<typeof TestResultDto>;
 
-@ApiSchema({ name: 'Webhooks' })
-export class WebhooksDto {
-  @ApiProperty({ type: [WebhookDto], description: 'All webhooks of the organization, oldest first.' })
-  webhooks: WebhookDto[];
-}
-
-const responseStatus = {
-  type: 'integer',
-  nullable: true,
-  description: 'The HTTP status of the response. Null when there was none.',
-} as const;
-const durationMs = countField('How long the last attempt took, in milliseconds.');
-
-@ApiSchema({ name: 'WebhookTestResult' })
-export class TestResultDto {
-  @ApiProperty({ description: 'Whether the receiver responded with a status from 200 to 299.' })
-  delivered: boolean;
-
-  @ApiProperty(responseStatus)
-  responseStatus: number | null;
-
-  @ApiProperty(textOrNull('Why the attempt failed. Null when it succeeded.'))
-  error: string | null;
-
-  @ApiProperty(durationMs)
-  durationMs: number;
-}
-
-@ApiSchema({ name: 'WebhookDelivery' })
-export class DeliveryDto {
-  @ApiProperty({ description: 'The ID of the delivery, sent as `webhook-id` in each of its attempts.' })
-  id: string;
-
-  @ApiProperty({ description: 'The event.' })
-  type: string;
-
-  @ApiProperty({
-    enum: DELIVERY_STATES,
-    description:
-      '`pending` until an attempt succeeds (`succeeded`), or none will be made any more (`failed`): the last one failed, the ' +
-      'webhook was turned off, or it had too many waiting deliveries.',
-  })
-  state: DeliveryState;
-
-  @ApiProperty(dateTime('When the event occurred.'))
-  createdAt: Date;
-
-  @ApiProperty(countField('The number of attempts so far.'))
-  attempts: number;
-
-  @ApiProperty(dateTimeOrNull('When the last attempt ended. Null before the first one has.'))
-  lastAttemptAt: Date | null;
-
-  @ApiProperty(
-    dateTimeOrNull('When the next attempt is due; a failing webhook can wait longer. Null when none will be made.'),
-  )
-  nextAttemptAt: Date | null;
-
-  @ApiProperty(responseStatus)
-  responseStatus: number | null;
-
-  @ApiProperty(
-    textOrNull(
+export const DeliveryDto = z
+  .object({
+    id: z.string().describe('The ID of the delivery, sent as `webhook-id` in each of its attempts.'),
+    type: z.string().describe('The event.'),
+    state: z
+      .enum(DELIVERY_STATES)
+      .describe(
+        '`pending` until an attempt succeeds (`succeeded`), or none will be made any more (`failed`): the last one failed, the ' +
+          'webhook was turned off, or it had too many waiting deliveries.',
+      ),
+    createdAt: z.date().describe('When the event occurred.'),
+    attempts: count('The number of attempts so far.'),
+    lastAttemptAt: z.date().nullable().describe('When the last attempt ended. Null before the first one has.'),
+    nextAttemptAt: z
+      .date()
+      .nullable()
+      .describe('When the next attempt is due; a failing webhook can wait longer. Null when none will be made.'),
+    responseStatus,
+    error: textOrNull(
       'Why the last attempt failed, or why no further one is made. Null when it succeeded, and before the first one.',
     ),
-  )
-  error: string | null;
-
-  @ApiProperty({ ...durationMs, nullable: true })
-  durationMs: number | null;
-}
-
-@ApiSchema({ name: 'WebhookDeliveriesPage' })
-export class DeliveriesPageDto extends PageDto {
-  @ApiProperty({
-    type: [DeliveryDto],
-    description: `The deliveries of the last ${DELIVERY_RETENTION_DAYS} days, newest first.`,
+    durationMs: durationMs.nullable(),
   })
-  deliveries: DeliveryDto[];
-}
+  .meta({ id: 'WebhookDelivery' });
+export type DeliveryDto = z.infer<typeof DeliveryDto>;
+
+export const DeliveriesPageDto = page
+  .extend({
+    deliveries: z
+      .array(DeliveryDto)
+      .describe(`The deliveries of the last ${DELIVERY_RETENTION_DAYS} days, newest first.`),
+  })
+  .meta({ id: 'WebhookDeliveriesPage' });
+export type DeliveriesPageDto = z.infer<typeof DeliveriesPageDto>;
 
 // The examples of the OpenAPI document.
 

@@ -1,44 +1,36 @@
-import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { dateTime, PageDto } from '../../../http/routes/response-docs.js';
+import { z } from 'zod';
+import { dateTime } from '../../../domain/fields.js';
+import { instanceOf, page } from '../../../http/routes/response-docs.js';
 import { ApiKey, type IssuedKey, type RevokedKey, type RotatedKey } from '../../../organizations/api-key.js';
 import { Organization, type DeletedOrganization } from '../../../organizations/organization.entity.js';
-import { Usage } from '../../../quota/usage.dto.js';
+import type { EgressesDto } from '../../../platform/egress-states.js';
+import { Usage, USAGE_EXAMPLE } from '../../../quota/usage.dto.js';
 import { Verification } from '../../../quota/usage-verification.js';
 import { UsageReport } from '../../../quota/usage-report.js';
 import type { Pruned } from '../../../quota/usage-retention.js';
 
-@ApiSchema({ name: 'OrganizationsPage' })
-export class OrganizationsPageDto extends PageDto {
-  @ApiProperty({ type: [Organization], description: 'The organizations, oldest first.' })
-  organizations: Organization[];
-}
+export const OrganizationsPageDto = page
+  .extend({ organizations: z.array(instanceOf(Organization)).describe('The organizations, oldest first.') })
+  .meta({ id: 'OrganizationsPage' });
+export type OrganizationsPageDto = z.infer<typeof OrganizationsPageDto>;
 
-@ApiSchema({ name: 'KeysPage' })
-export class KeysPageDto extends PageDto {
-  @ApiProperty({
-    type: [ApiKey],
-    description: 'The keys and clients, including revoked and expired ones, oldest first.',
+export const KeysPageDto = page
+  .extend({
+    keys: z
+      .array(instanceOf(ApiKey))
+      .describe('The keys and clients, including revoked and expired ones, oldest first.'),
   })
-  keys: ApiKey[];
-}
+  .meta({ id: 'KeysPage' });
+export type KeysPageDto = z.infer<typeof KeysPageDto>;
 
-@ApiSchema({ name: 'AdminUsage' })
-export class AdminUsageDto extends Usage {
-  @ApiPropertyOptional(dateTime('When the organization was deleted. Present only for a deleted organization.'))
-  override deletedAt?: string;
-
-  @ApiPropertyOptional({
-    type: Verification,
-    description: 'The comparison of each month with its settled calls. Present with `verify=true`.',
-  })
-  verification?: Verification;
-
-  @ApiPropertyOptional({
-    type: UsageReport,
-    description: 'What was charged within some days. Present with `from`, `to` or `by`.',
-  })
-  report?: UsageReport;
-}
+export const AdminUsageDto = Usage.extend({
+  deletedAt: dateTime('When the organization was deleted. Present only for a deleted organization.').exactOptional(),
+  verification: Verification.exactOptional().describe(
+    'The comparison of each month with its settled calls. Present with `verify=true`.',
+  ),
+  report: UsageReport.exactOptional().describe('What was charged within some days. Present with `from`, `to` or `by`.'),
+}).meta({ id: 'AdminUsage' });
+export type AdminUsageDto = z.infer<typeof AdminUsageDto>;
 
 // The examples of the OpenAPI document.
 
@@ -86,13 +78,7 @@ export const ROTATED_KEY: RotatedKey = { ...ISSUED_KEY, id: NEW_KEY_ID, replaced
 
 export const REVOKED_KEY: RevokedKey = { ...KEY, revokedAt: new Date('2026-11-20T18:00:00Z'), stillValid: [] };
 
-export const ADMIN_USAGE: AdminUsageDto = {
-  organization: ORGANIZATION.id,
-  plan: 'pro',
-  period: { start: '2026-11-01T00:00:00.000Z', end: '2026-12-01T00:00:00.000Z' },
-  ...{ limit: 5000, used: 120, reserved: 25, remaining: 4855 },
-  history: [{ period: '2026-11', used: 120 }],
-};
+export const ADMIN_USAGE: AdminUsageDto = { ...USAGE_EXAMPLE, organization: ORGANIZATION.id };
 
 const CALLS = { calls: 12, charged: 120, forfeited: 0 };
 
@@ -102,3 +88,19 @@ export const ALL_USAGE: UsageReport = {
 };
 
 export const PRUNED: Pruned = { retentionMonths: 24, keptFrom: '2024-11', periods: 3, calls: 4120, next: null };
+
+export const EGRESSES: EgressesDto = {
+  egresses: [
+    {
+      name: 'proxy-1',
+      resting: false,
+      uses: [
+        {
+          ...{ use: 'video', refusedKind: 'player', pauseSeconds: 42, waiting: 3, running: 0 },
+          pace: [{ kind: 'player', perMinute: 12 }],
+          lastControl: { at: new Date('2026-11-20T16:00:00Z'), kind: 'player', result: 'refused' },
+        },
+      ],
+    },
+  ],
+};
