@@ -320,7 +320,7 @@ describe('a refused call of a tool', () => {
     [
       'list_channel_uploads',
       { channel: '@x', page: 2 },
-      '"page" is not a parameter of this tool. Its parameters: limit, channel, kinds, since.',
+      '"page" is not a parameter of this tool. Its parameters: limit, channel, since, kinds.',
     ],
     ['get_usage', { month: 1 }, '"month" is not a parameter of this tool. It takes no parameters here.'],
     ...['d', []].map((languages): [string, Record<string, unknown>, string] => [

@@ -108,8 +108,8 @@ describe('the stored form of a request', () => {
   });
 
   it('is read as version 1.0 has written it, also without fields that have defaults', () => {
-    expect(fromStored(JobFields, { ...JOB, videos: 3, videosHash: 'x' })).toEqual(JOB);
-    expect(fromStored(CreateSubscriptionDto, SUBSCRIPTION)).toEqual(SUBSCRIPTION);
+    expect(fromStored(JobFields, { ...JOB, videos: 3, videosHash: 'x' })).toMatchObject(JOB);
+    expect(fromStored(CreateSubscriptionDto, SUBSCRIPTION)).toMatchObject(SUBSCRIPTION);
     expect(fromStored(CreateSubscriptionDto, { channel: '@harbourlight' })).toMatchObject({
       ...{ languages: [], match: 'all', kinds: [], include: [], chunkSeconds: null, checkMinutes: 60, start: 'now' },
     });
@@ -125,7 +125,9 @@ describe('the stored form of a request', () => {
     const manual = storedForm(LaterDto, { channel: '@harbourlight', tracks: 'manual' });
     expect(toStored(LaterDto, manual)).toEqual({ version: 2, channel: '@harbourlight', tracks: 'manual' });
     expect(fromStored(LaterDto, toStored(LaterDto, manual))).toEqual(manual);
-    expect(() => fromStored(JobFields, toStored(LaterDto, manual))).toThrow('a later version of the service');
+    expect(() => fromStored(Picked(JobFields, 'channel'), toStored(LaterDto, manual))).toThrow(
+      'a later version of the service',
+    );
   });
 });
 

@@ -286,6 +286,9 @@ export function Restated<T>(type: Type<T>, changes: { [Name in keyof T]?: Partia
   return Changed as Type<T>;
 }
 
+/** A number that only a mistake reaches. */
+const LARGE = 1_000_000_000;
+
 /** The JSON Schema of an object with the fields of a class, in the words for models. */
 export function jsonSchemaOf(type: Type): { type: 'object' } & Record<string, unknown> {
   const fields = Object.entries(fieldsOf(type));
@@ -297,7 +300,10 @@ export function jsonSchemaOf(type: Type): { type: 'object' } & Record<string, un
         const { description, brief = description, hint = brief } = stated;
         const preset = defaultOf(stated);
         // Bounds that only a mistake reaches are in the error: a model pays for each word.
-        const unlisted = { minLength: undefined, maxLength: undefined, minItems: undefined, maxItems: undefined };
+        const unlisted = {
+          ...{ minLength: undefined, maxLength: undefined, minItems: undefined, maxItems: undefined },
+          ...(Number(kind.schema['maximum']) >= LARGE && { maximum: undefined }),
+        };
         return [
           name,
           { ...kind.schema, ...unlisted, ...(preset !== undefined && { default: preset }), description: hint },

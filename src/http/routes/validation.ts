@@ -1,7 +1,7 @@
 import type { ArgumentMetadata, PipeTransform, Type } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
-import { InvalidRequestError, type InvalidField } from '../../domain/errors.js';
+import { invalidField, InvalidRequestError, type InvalidField } from '../../domain/errors.js';
 import { unknownParameterMessage, unknownParameters } from '../../domain/unknown-parameter.js';
 import { createRedactor, type Redactor } from '../../observability/logging/redaction.js';
 import { absentValue, defaultOf, Field, fieldsOf, type FieldOf, type Form, type Stored } from './field.js';
@@ -48,7 +48,7 @@ export function readInput<T extends object>(
   form: Form,
   { redact = createRedactor(), of = 'operation' }: InputOptions = {},
 ): T {
-  if (isNestedDeeper(input, NESTING_LEVELS_MAX)) throw new InvalidRequestError([NESTED_TOO_DEEP]);
+  refuseNested(input);
   const fields = Object.entries(fieldsOf(type));
   const given: ReadonlyMap<string, unknown> = new Map(isObjectOrArray(input) ? Object.entries(input) : []);
   const repeated = [...given].flatMap(([name, value]) => (form === 'text' && typeof value !== 'string' ? [name] : []));
@@ -75,10 +75,11 @@ export function readInput<T extends object>(
   return read;
 }
 
-const NESTED_TOO_DEEP: InvalidField = {
-  field: 'body',
-  message: `The body must not be nested more than ${NESTING_LEVELS_MAX} levels deep.`,
-};
+/** Also of a body that its handler reads: what it calls recurses too. */
+function refuseNested(value: unknown): void {
+  if (isNestedDeeper(value, NESTING_LEVELS_MAX))
+    throw invalidField('body', `The body must not be nested more than ${NESTING_LEVELS_MAX} levels deep.`);
+}
 
 /**
  * Whether a value nests objects and arrays more than `levels` deep: a string or a number is 0 deep, `{}` is 1. Works
@@ -108,7 +109,9 @@ export class StrictValidationPipe implements PipeTransform {
 
   transform(value: unknown, { type, metatype }: Pick<ArgumentMetadata, 'type' | 'metatype'>): unknown {
     const form = FORMS[type];
-    if (form === undefined || metatype === undefined || NO_CLASSES.includes(metatype)) return value;
+    if (form === undefined) return value;
+    refuseNested(value);
+    if (metatype === undefined || NO_CLASSES.includes(metatype)) return value;
     return readInput(metatype as Type<object>, value, form, { redact: this.redact });
   }
 }
