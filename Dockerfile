@@ -14,6 +14,7 @@ COPY nest-cli.json tsconfig.json ./
 COPY tools/bundle.mjs tools/replace-folder.mjs tools/errors-page.mjs tools/decorator-metadata.mjs ./tools/
 COPY tools/swc.json tools/tsconfig.build.json ./tools/
 COPY docs/errors.md ./docs/
+COPY clients/typescript/src ./clients/typescript/src
 COPY src ./src
 # The bundle contains the packages, except the files of Swagger UI. dist/sbom.json lists them for scanners.
 RUN npm run build && rm -r dist/modules dist/chunks.json && cd node_modules/swagger-ui-dist && rm -f -- *.map *-es-*

@@ -5,7 +5,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 measuring=(
-  'test/channels/(504|slow-reader)\.'
   'test/http/connections\.'
   'test/quota/slow-database\.'
   'test/youtube/upstream-errors\.'
@@ -18,6 +17,8 @@ waiting=(
   'test/auth/tokens\.'
   'test/jobs/(sources|results)\.'
   'test/youtube/whose-fault\.'
+  'test/process/service-process\.'
+  'test/subscriptions/checks\.'
   'test/channels/(504|slow-reader)\.'
 )
 report=$(mktemp)

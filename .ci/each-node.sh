@@ -2,13 +2,15 @@
 # Runs what depends on Node's own behaviour (streams, compression, connections, TLS, processes, the demo) on the newest release
 # of every line that package.json claims, except the one that runs everything anyway; and the start, streams and processes on
 # the lowest release of each line, for which all packages must be made. Needs `npm run build` and `npm run build:tools`.
+# Both at the same time: the suites wait for more than half of theirs.
 # Releases can be given, to run everything on them: `.ci/each-node.sh 22 24.12.0`. The last line counts what passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 started=$SECONDS
 passed=0
 temporary=$(mktemp -d)
-trap 'rm -rf "$temporary"' EXIT
+beside=
+trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null; rm -rf "$temporary"' EXIT
 # Not the suites about rules of the service's own, such as plans, quotas and rate limits: no release of Node changes those.
 suites=(
   'test/channels/(200|refusals|503|mid-call|ndjson|response-buffer|sharing|slow-reader)\.'
@@ -70,10 +72,20 @@ if (($#)); then
 else
   # Not within the `for`, which would swallow its failure.
   releases=$(node .ci/node-lines.mjs)
+  (
+    for release in $releases; do lowest "$release"; done
+    echo "$passed" >"$temporary/count"
+  ) >"$temporary/lowest" 2>&1 &
+  beside=$!
   for release in $releases; do
-    lowest "$release"
     [ "${release%%.*}" = "$own" ] || newest "${release%%.*}"
   done
+  code=0
+  wait "$beside" || code=$?
+  beside=
+  cat "$temporary/lowest"
+  [ "$code" = 0 ] || exit "$code"
+  passed=$((passed + $(cat "$temporary/count")))
 fi
 
 echo "$passed passed on other releases of Node in $((SECONDS - started)) s"

@@ -6,6 +6,7 @@ import { ResourceMetadataController } from './auth/oidc/resource-metadata.contro
 import { ChannelsController } from './channels/channels.controller.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Environment } from './config/environment.js';
+import type { DatabaseOptions } from './database/data-source.js';
 import { DatabaseModule } from './database/database.module.js';
 import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
@@ -25,8 +26,15 @@ import { WebhooksModule } from './webhooks/webhooks.module.js';
 /** Wiring only, and the only module that names the platform. */
 @Module({})
 export class AppModule {
-  /** @param others the modules that accept calls by other transports than HTTP */
-  static with(environment: Environment, others: readonly Type<unknown>[] = []): DynamicModule {
+  /**
+   * @param others the modules that accept calls by other transports than HTTP
+   * @param as the role on an embedded database
+   */
+  static with(
+    environment: Environment,
+    others: readonly Type<unknown>[] = [],
+    as: DatabaseOptions['as'] = 'service',
+  ): DynamicModule {
     return {
       module: AppModule,
       controllers: [
@@ -35,7 +43,7 @@ export class AppModule {
       ],
       imports: [
         ConfigModule.forRoot(environment),
-        DatabaseModule.forRoot({ as: 'service', entities: [Organization, ApiKey] }),
+        DatabaseModule.forRoot({ as, entities: [Organization, ApiKey] }),
         CacheModule.forRoot(environment),
         HttpModule,
         { module: YoutubeModule, global: true },

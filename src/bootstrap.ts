@@ -35,20 +35,22 @@ const LAST_SETTLEMENTS_MS = 2_000;
 const PREFLIGHT_SECONDS = 600;
 
 /**
- * Creates the whole service, which does not listen for HTTP yet; `main.ts` and the tests share it. With
+ * Creates the whole service, which does not listen for HTTP yet; `main.ts`, some commands and the tests share it. With
  * `MESSAGE_TRANSPORT` it already accepts messages.
  *
  * @param stalledReaderMs how long a reader may be stalled before its connection is destroyed; tests shorten it
+ * @param as the role on an embedded database, where one service runs at a time
  */
 export async function createApp(
   environment: Environment,
   logger: Logger,
   stalledReaderMs?: number,
+  as?: 'service' | 'command',
 ): Promise<NestExpressApplication> {
   // Imported on demand, because the module loads a broker's client.
   const messages = environment.MESSAGE_TRANSPORT && (await import('./messages/messages.module.js'));
   const app = await NestFactory.create<NestExpressApplication>(
-    AppModule.with(environment, messages && [messages.MessagesModule]),
+    AppModule.with(environment, messages && [messages.MessagesModule], as),
     new ExpressAdapter(createExpress(environment)),
     { logger: new NestLogger(logger), abortOnError: false, bodyParser: false },
   );

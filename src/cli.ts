@@ -1,5 +1,7 @@
 import 'reflect-metadata';
 import { runCommand } from './admin/cli/run-command.js';
-import { YoutubeModule } from './platform/youtube/youtube.module.js';
+import { createApp } from './bootstrap.js';
 
-process.exitCode = await runCommand(process.argv.slice(2), YoutubeModule);
+process.exitCode = await runCommand(process.argv.slice(2), (environment, logger) =>
+  createApp(environment, logger, undefined, 'command'),
+);

@@ -2,20 +2,20 @@ import { describe, expect, it } from '@jest/globals';
 import { superLinearGrowth } from '../test/cpu/linear-time.js';
 import { areLanguages, normalizeLanguages } from './domain/language-codes.js';
 import { parseChannelReference } from './domain/channel-reference.js';
-import type { Transcript } from './domain/transcript.js';
+import type { Segment } from './domain/transcript.js';
 import { parsePlaylistReference } from './domain/playlist-reference.js';
 import { parseVideoReference } from './domain/video-reference.js';
 import { createRedactor } from './observability/logging/redaction.js';
 import { normalized } from './mcp/transcript-search.js';
 import { redactApiKeys } from './domain/api-key-text.js';
-import { decodeEntities, plainText, readCaptions } from './platform/youtube/captions/caption-formats.js';
+import { decodeEntities, plainText, readCaptions } from './platform/youtube/video/captions.js';
 import { findHandle } from './platform/youtube/channel/channel-page.js';
 import { classifyResponse, readHtmlKind } from './platform/youtube/egress/upstream-response.js';
 import { readFeed } from './platform/youtube/channel/list-additions.js';
-import { readPlayerId, readSignatureTimestamp } from './platform/youtube/po-token/web-proofs.js';
+import { readPlayerId, readSignatureTimestamp } from './platform/youtube/video/web-proofs.js';
 import { readPlayer } from './platform/youtube/video/player-response.js';
 import { selectTracks } from './platform/youtube/video/player-tracks.js';
-import { escapeMarkdown, videoText } from './transcripts/formats/markdown.js';
+import { escapeMarkdown, paragraphs } from './transcripts/formats/markdown.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';
 const CHANNEL_ID = `UC${'a'.repeat(22)}`;
@@ -85,12 +85,12 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   redactApiKeys: { begin: ['', 'ctk_', 'eyJ', 'eyJhbGciOiJS.'], read: redactApiKeys },
   createRedactor: { begin: ['', '://', 'whsec_'], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
   escapeMarkdown: { begin: ['', '&', 'www'], read: escapeMarkdown },
-  videoText: { begin: ['', '.'], read: (text) => [...videoText(VIDEO_ID, spokenTwice(text))].join('') },
+  paragraphs: { begin: ['', '.'], read: (text) => paragraphs(VIDEO_ID, spokenTwice(text)) },
   normalized: { begin: [''], read: normalized },
 };
 
-function spokenTwice(text: string): Transcript {
-  return new Map([['en', [0, 50].map((start) => ({ text, start, duration: 1 }))]]);
+function spokenTwice(text: string): Segment[] {
+  return [0, 50].map((start) => ({ text, start, duration: 1 }));
 }
 
 describe('the time of a parser of untrusted text is linear in the length of the text', () => {

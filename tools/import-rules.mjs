@@ -69,7 +69,7 @@ const FLOORS = [
       'domain',
     ],
     mcp: ['jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
-    // The usage under /admin is a customer's usage and more. Commands print transcripts and run jobs.
+    // The usage under /admin is a customer's usage and more. Commands run the service, and call it by the client.
     admin: [
       PORT,
       'jobs',
@@ -78,8 +78,6 @@ const FLOORS = [
       'auth',
       'organizations',
       'http',
-      'database',
-      'cache',
       'background',
       'observability/logging',
       'config',
@@ -134,9 +132,16 @@ export default {
       comment: 'Everything else uses the port, so that another platform can be supported.',
       from: {
         path: '^src/',
-        pathNot: ['^src/platform/youtube/', '^src/(app\\.module|smoke|cli|hostile-text\\.spec)\\.ts$'],
+        pathNot: ['^src/platform/youtube/', '^src/(app\\.module|smoke|hostile-text\\.spec)\\.ts$'],
       },
       to: { path: '^src/platform/youtube/' },
+    },
+    {
+      name: 'only-commands-call-by-the-client',
+      severity: 'error',
+      comment: 'The client is for callers of the service. Commands are one, of the service in their process.',
+      from: { path: '^src/', pathNot: '^src/admin/cli/' },
+      to: { path: '^clients/' },
     },
     {
       name: 'domain-is-plain',

@@ -26,6 +26,7 @@ export class Authentication {
   private readonly adminToken: SecretToken | undefined;
   /** The callers that were valid at their last look-up. An entry never authenticates a call. */
   private readonly recentlyValid = new LRUCache<string, true>({ max: 20_000, ttl: 10 * 60_000 });
+  private only: { key: SecretToken; caller: Caller } | undefined;
 
   constructor(
     private readonly environment: Environment,
@@ -39,6 +40,11 @@ export class Authentication {
     this.adminToken = ADMIN_TOKEN === undefined ? undefined : new SecretToken(ADMIN_TOKEN);
   }
 
+  /** From here on accepts this key alone, of the command that runs the service in its process. */
+  acceptOnly(key: string, caller: Caller): void {
+    this.only = { key: new SecretToken(key), caller };
+  }
+
   /**
    * Identifies the caller. An address that keeps failing is refused without a lookup, unless its key was valid recently or the
    * client of its token accepted: guesses cost the database nothing, and they lock out no customer of the same address.
@@ -48,6 +54,8 @@ export class Authentication {
    */
   async caller(context: RequestContext): Promise<Caller> {
     const { credential } = context;
+    if (this.only?.key.matches(credential)) return this.only.caller;
+    if (this.only) throw new UnauthorizedError(context.credentialLocation, 'the key of the command');
     try {
       return await (this.provider.accepts(credential)
         ? this.callerByToken(context, credential)

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, dateTimeOrNull, seconds, textOrNull } from './fields.js';
+import { count, dateTimeOrNull, seconds, textOrNull } from './schema-fields.js';
 
 // Each of these is at once the schema in the OpenAPI document, the one by which stored JSON is read, and the type in the program.
 

@@ -3,8 +3,7 @@ import { ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/sw
 import type { Response } from 'express';
 import { ApiResult, refTo } from '../http/routes/response-docs.js';
 import { AllowsHead, AnyQuery, Probe, Public } from '../http/routes/route.decorators.js';
-import { HealthService } from './health.service.js';
-import { LiveDto, READY, ReadyDto } from './health.dto.js';
+import { HealthService, LiveDto, READY, ReadyDto } from './health.service.js';
 
 /** Probes for load balancers and orchestrators. */
 @ApiTags('health')

@@ -18,7 +18,8 @@ import { SubscriptionsService } from './subscriptions.service.js';
 
 /** Archive jobs and subscriptions: channels, in slices that any process runs. */
 @Module({
-  imports: [BackgroundModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
+  imports: [AuthModule, BackgroundModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
+  controllers: [JobsController, SubscriptionsController],
   providers: [
     CheckReader,
     JobMetrics,
@@ -31,13 +32,5 @@ import { SubscriptionsService } from './subscriptions.service.js';
     SubscriptionsService,
   ],
   exports: [BackgroundModule, JobsService, JobWorker, ResultsResponse, SubscriptionsService],
-})
-export class JobEngineModule {}
-
-/** The operations on archive jobs and subscriptions over HTTP. */
-@Module({
-  imports: [AuthModule, JobEngineModule, TranscriptsModule],
-  controllers: [JobsController, SubscriptionsController],
-  exports: [JobEngineModule],
 })
 export class JobsModule {}

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { inTurns, joinInTurns } from '../transcripts/in-turns.js';
 import type { Segment, Transcript } from '../domain/transcript.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
 import type { RequestContext } from '../http/server/request-context.js';
@@ -160,35 +159,31 @@ export class TextPage {
    */
   async add(entry: PageEntry, sent: number): Promise<number | undefined> {
     const skip = entry.ok ? sent : 0;
-    let index = 0;
-    for await (const piece of piecesOf(entry, this.form)) {
-      if (index >= skip) {
-        const separator = index === 0 && this.text !== '' ? '\n' : '';
-        const text = index > 0 && index === skip ? `… ${piece.trimStart()}` : `${separator}${piece}`;
-        const room = this.form.maxChars - this.text.length;
-        const needed = text.length + (index === 0 && entry.ok ? TEXT_CHARACTERS_MIN : 0);
-        if (this.isBegun && needed > room) return index;
-        // Every page has at least one piece, so that each cursor leads on.
-        this.text += text.slice(0, Math.max(0, room));
-        this.isBegun = true;
-      }
-      index++;
+    const pieces = await piecesOf(entry, this.form);
+    for (const [index, piece] of [...pieces.entries()].slice(skip)) {
+      const separator = index === 0 && this.text !== '' ? '\n' : '';
+      const text = index > 0 && index === skip ? `… ${piece.trimStart()}` : `${separator}${piece}`;
+      const room = this.form.maxChars - this.text.length;
+      const needed = text.length + (index === 0 && entry.ok ? TEXT_CHARACTERS_MIN : 0);
+      if (this.isBegun && needed > room) return index;
+      // Every page has at least one piece, so that each cursor leads on.
+      this.text += text.slice(0, Math.max(0, room));
+      this.isBegun = true;
     }
     return undefined;
   }
 }
 
-async function* piecesOf(entry: PageEntry, form: PageForm): AsyncGenerator<string, void, undefined> {
-  if (!entry.ok) return yield failureLine(entry);
+async function piecesOf(entry: PageEntry, form: PageForm): Promise<string[]> {
+  if (!entry.ok) return [failureLine(entry)];
   const { headingLevel, languages, range, chunkSeconds } = form;
   const languageLevel = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
   const { transcript: stored } = entry;
   const transcript = 'deflated' in stored ? await partOf(stored, form) : stored;
-  const text = await joinInTurns(videoText(entry.videoId, transcript, { languageLevel, chunkSeconds }));
+  const text = await videoText(entry.videoId, transcript, { languageLevel, chunkSeconds });
   const isEmptyPart = (range[0] > 0 || range[1] !== null) && !PARAGRAPH.test(text);
-  yield videoHead(entry, headingLevel);
   const whole = videoNotes(entry) + (isEmptyPart ? '\nNothing is said in this part of the video.\n' : text);
-  for await (const [piece] of inTurns(whole.matchAll(PIECES))) yield piece;
+  return [videoHead(entry, headingLevel), ...(whole.match(PIECES) ?? [])];
 }
 
 /** What is said in the range of the page, in its chunks. */

@@ -1,5 +1,5 @@
+import { nextTurn } from '../domain/next-turn.js';
 import type { Segment } from '../domain/transcript.js';
-import { inTurns } from '../transcripts/in-turns.js';
 import { readTranscript } from '../transcripts/cache/transcript-text.js';
 import { lineText, spaceBetween } from '../transcripts/formats/line-text.js';
 
@@ -23,8 +23,10 @@ export interface Match {
  */
 export async function searchTranscript(transcript: Buffer, phrase: string): Promise<Match[]> {
   const matches: Match[] = [];
-  for (const segments of (await readTranscript(transcript)).values())
-    for await (const step of inTurns(matchesIn(segments, phrase))) if (typeof step === 'object') matches.push(step);
+  for (const segments of (await readTranscript(transcript)).values()) {
+    await nextTurn();
+    for (const match of matchesIn(segments, phrase)) matches.push(match);
+  }
   return matches;
 }
 
@@ -33,13 +35,11 @@ export function normalized(text: string): string {
   return lineText(text).normalize('NFKC').toLowerCase().replace(/\s+/g, ' ').trim();
 }
 
-/** Yields the matches, and a text for each step of the work without one. */
-function* matchesIn(segments: readonly Segment[], phrase: string): Generator<Match | string> {
+function* matchesIn(segments: readonly Segment[], phrase: string): Generator<Match> {
   const lines: { line: string; start: number; offset: number }[] = [];
   let whole = '';
   for (const { text, start } of segments) {
     const compared = normalized(text);
-    yield compared;
     if (compared === '') continue;
     const line = lineText(text);
     const last = lines.at(-1);

@@ -6,7 +6,7 @@ import { AuthModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { ShutdownState } from '../http/server/shutdown-state.js';
-import { JobEngineModule } from '../jobs/jobs.module.js';
+import { JobsModule } from '../jobs/jobs.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { NatsTransport, TcpTransport } from './message-transports.js';
 import { OpenMessages } from './open-messages.js';
@@ -14,7 +14,7 @@ import { MessagesController } from './messages.controller.js';
 
 /** The operations as messages, in addition to HTTP. Imported only when MESSAGE_TRANSPORT is set. */
 @Module({
-  imports: [AuthModule, JobEngineModule, TranscriptsModule],
+  imports: [AuthModule, JobsModule, TranscriptsModule],
   controllers: [MessagesController],
   providers: [OpenMessages],
 })

@@ -5,7 +5,7 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { SCOPES, type Scope } from '../domain/caller.js';
 import { KEY_PREFIX } from '../domain/api-key-text.js';
 import { base62, bytesToBase62 } from '../domain/base62.js';
-import { dateTime, dateTimeOrNull, textOrNull } from '../domain/fields.js';
+import { dateTime, dateTimeOrNull, textOrNull } from '../domain/schema-fields.js';
 import { ApiField } from '../http/routes/response-docs.js';
 
 const RANDOM_BYTES = 32;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { z } from 'zod';
 import type { Actor } from '../domain/caller.js';
-import { textOrNull } from '../domain/fields.js';
+import { textOrNull } from '../domain/schema-fields.js';
 import { page } from '../http/routes/response-docs.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 

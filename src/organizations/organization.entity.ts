@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { PLANS, type Plan } from '../domain/plan.js';
-import { count, dateTime, textOrNull } from '../domain/fields.js';
+import { count, dateTime, textOrNull } from '../domain/schema-fields.js';
 import { ApiField } from '../http/routes/response-docs.js';
 
 /** A customer. IDs are unique; names need not be. */
@@ -42,9 +42,6 @@ export class Organization {
   @Column({ type: 'timestamptz', name: 'deleted_at', nullable: true, select: false })
   deletedAt?: Date | null;
 }
-
-/** The organization of the commands `transcripts` and `archive`, which lists do not have. */
-export const COMMANDS_ORGANIZATION_ID = 'org_commands';
 
 @ApiSchema({ name: 'CreatedOrganization' })
 export class CreatedOrganization extends Organization {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager, In, IsNull, Not, Raw, type Repository } from 'typeorm';
+import { DataSource, type EntityManager, IsNull, Not, Raw, type Repository } from 'typeorm';
 import { sqlStateOf } from '../database/database-errors.js';
 import { quoted, redactApiKeys } from '../domain/api-key-text.js';
 import type { Actor } from '../domain/caller.js';
@@ -10,12 +10,7 @@ import type { Plan } from '../domain/plan.js';
 import { recordChange } from './audit-trail.js';
 import { EXTERNAL_ID_LENGTH_MAX, NAME_LENGTH_MAX, normalizedText } from './limits.js';
 import { ExternalIdTakenError, UnknownOrganizationError } from './organization-errors.js';
-import {
-  COMMANDS_ORGANIZATION_ID,
-  Organization,
-  type CreatedOrganization,
-  type DeletedOrganization,
-} from './organization.entity.js';
+import { Organization, type CreatedOrganization, type DeletedOrganization } from './organization.entity.js';
 import { readPage } from './read-page.js';
 
 interface NewOrganization {
@@ -30,8 +25,7 @@ interface NewOrganization {
 /** Undefined values do not change. */
 type OrganizationChange = Partial<Pick<NewOrganization, 'plan' | 'monthlyLimit' | 'externalId'>>;
 
-/** The organizations that operators have created. */
-const LISTED = { deletedAt: IsNull(), id: Not(COMMANDS_ORGANIZATION_ID) };
+const LISTED = { deletedAt: IsNull() };
 const SAME_NAME_MAX = 10;
 const UNIQUE_VIOLATION = '23505';
 
@@ -67,7 +61,7 @@ export class OrganizationsService {
       await recordChange(manager, actor, { ...change, after: created });
     });
     const others = await this.organizations.find({
-      where: { name: created.name, deletedAt: IsNull(), id: Not(In([id, COMMANDS_ORGANIZATION_ID])) },
+      where: { name: created.name, deletedAt: IsNull(), id: Not(id) },
       order: { createdAt: 'ASC', id: 'ASC' },
       take: SAME_NAME_MAX,
     });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, textOrNull } from '../domain/fields.js';
+import { count, textOrNull } from '../domain/schema-fields.js';
 
 // What an operator is shown. The name is that of logs and metrics: never the URL of a proxy, which can contain a password.
 

@@ -69,7 +69,7 @@ export class ContinuationRejectedError extends Error {
  * its reason.
  */
 export abstract class VideoPlatform {
-  /** Whether lists and channels can be asked for now: false while every egress is refused. */
+  /** Whether background work may begin to read a list now: false while every egress is refused or its pace is used up. */
   abstract readonly servesLists: boolean;
 
   /** Resolves a reference to a channel ID. Sends no request for a reference that is an ID. */

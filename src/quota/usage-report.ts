@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { z } from 'zod';
 import { invalidField } from '../domain/errors.js';
-import { count } from '../domain/fields.js';
-import { COMMANDS_ORGANIZATION_ID } from '../organizations/organization.entity.js';
+import { count } from '../domain/schema-fields.js';
 
 /** What the rows of a report stand for: a day (UTC), an API key, or the channel, playlist or video of the calls. */
 export const REPORT_GROUPS = ['day', 'key', 'resource'] as const;
@@ -96,7 +95,7 @@ const MONTH = `
     FROM quota_period(clock_now()) AS month`;
 
 // Also deleted ones.
-const ORGANIZATIONS = 'SELECT id, name FROM organizations WHERE id <> $1 ORDER BY created_at, id';
+const ORGANIZATIONS = 'SELECT id, name FROM organizations ORDER BY created_at, id';
 const KEYS = 'SELECT id, name, organization_id FROM api_keys WHERE id = ANY ($1)';
 
 type DayRow = { readonly dayAfter: string } & (UsageReportRow | { readonly group: null });
@@ -131,7 +130,7 @@ export class UsageReports {
   async reportAll(request: ReportRange): Promise<UsageReport> {
     const range = await this.rangeOf(request);
     const rows = await this.database.transaction(ONE_SNAPSHOT, async (manager) => {
-      const all = await manager.query<{ id: string; name: string }[]>(ORGANIZATIONS, [COMMANDS_ORGANIZATION_ID]);
+      const all = await manager.query<{ id: string; name: string }[]>(ORGANIZATIONS);
       const keys = new Map(all.map(({ id }) => [id, [] as UsageReportRow[]]));
       const sums = await sumSettledCalls(manager, null, { ...range, by: 'key' });
       for (const { organization, row } of await ofKeys(manager, sums)) keys.get(organization)?.push(row);

@@ -5,7 +5,7 @@ import type { Actor } from '../domain/caller.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { recordChange } from '../organizations/audit-trail.js';
 import { Environment } from '../config/environment.js';
-import { count, textOrNull } from '../domain/fields.js';
+import { count, textOrNull } from '../domain/schema-fields.js';
 
 /** What `prune` removed. */
 export const Pruned = z

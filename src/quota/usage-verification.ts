@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { z } from 'zod';
-import { count } from '../domain/fields.js';
+import { count } from '../domain/schema-fields.js';
 import { ONE_SNAPSHOT, sumSettledCalls } from './usage-report.js';
 
 const VerifiedPeriod = z

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, dateTime } from '../domain/fields.js';
+import { count, dateTime } from '../domain/schema-fields.js';
 import { PLANS } from '../domain/plan.js';
 
 // ISO 8601 throughout; a month is written as `2026-05`. Counts are transcripts.

@@ -251,10 +251,10 @@ describe('the command archive', () => {
     expect(filesOf(out)).toHaveLength(2);
     const before = indexOf(out);
     const hold = youtube.hold({ kind: 'timedtext' });
-    const { child, closed } = start('@tidewater', out);
+    const stopped = archive('@tidewater', out);
     await hold.arrived;
-    child.kill('SIGINT');
-    expect(await closed).toEqual([1, null]);
+    await session.signal('SIGINT');
+    expect((await stopped).code).toBe(1);
     hold.release();
     expect(indexOf(out)).toEqual({ ...before, unfinishedJob: expect.stringMatching(/^job_/) });
     expect((await archive('@tidewater', out)).output).toMatch(/: 5 of 5 videos have a transcript, 3 new files in /);

@@ -28,8 +28,12 @@ afterAll(async () => {
 beforeEach(() => youtube.reset());
 
 const started = new Set<ChildProcess>();
+let running: Promise<CliResult> | undefined;
 // A test that fails leaves none, which would disturb the next one.
-afterEach(() => started.forEach((child) => child.kill('SIGKILL')));
+afterEach(async () => {
+  started.forEach((child) => child.kill('SIGKILL'));
+  if (running) await session.signal('SIGINT');
+});
 
 let directories = 0;
 const newDirectory = (): string => join(folder.path, `follow-${(directories += 1)}`);
@@ -37,6 +41,16 @@ const newDirectory = (): string => join(folder.path, `follow-${(directories += 1
 const variables = () => ({ YOUTUBE_BASE_URL: youtube.url, UPSTREAM_RETRIES: '0', DATABASE_URL: database.url });
 /** Runs a command that ends by itself. */
 const run = (...args: string[]): Promise<CliResult> => session.run(args, variables());
+/** Starts the command in the session. */
+function start(channel: string, out: string, ...args: string[]): void {
+  running = session.run(['follow', channel, '--out', out, ...args], variables()).finally(() => (running = undefined));
+}
+/** Ends the command in the session, and returns what it has written to standard error. */
+async function stop(): Promise<string> {
+  const { code, errorOutput } = await session.signal('SIGINT');
+  expect(code).toBe(0);
+  return errorOutput;
+}
 /** Starts the command in a process of its own. @returns also the promise of its exit code or signal, and its outputs */
 function follow(channel: string, out: string, ...args: string[]) {
   const child = startCli(['follow', channel, '--out', out, ...args], variables());
@@ -112,10 +126,9 @@ describe('the command follow', () => {
     const out = newDirectory();
     expect(await run('archive', '@3-videos-no-41', '--out', out)).toMatchObject({ code: 0 });
     const videoIds = youtube.publish({ channel: '@3-videos-no-41', count: 1 });
-    const following = follow('@3-videos-no-41', out);
+    start('@3-videos-no-41', out);
     await until(() => indexOf(out).videos.length === 4);
-    following.child.kill('SIGINT');
-    expect(await following.closed).toEqual([0, null]);
+    await stop();
     expect(indexOf(out).videos[0]?.videoId).toBe(videoIds[0]);
     expect(filesOf(out).size).toBe(4);
   });
@@ -125,10 +138,9 @@ describe('the command follow', () => {
     expect(await run('archive', '@3-videos-no-43', '--out', out)).toMatchObject({ code: 0 });
     const [premiere = ''] = youtube.publish({ channel: '@3-videos-no-43', count: 1, as: 'premiere' });
     const [ready] = youtube.publish({ channel: '@3-videos-no-43', count: 1 });
-    const following = follow('@3-videos-no-43', out);
+    start('@3-videos-no-43', out);
     await until(() => indexOf(out).videos.length === 4);
-    following.child.kill('SIGINT');
-    expect(await following.closed).toEqual([0, null]);
+    await stop();
     expect(indexOf(out).videos[0]?.videoId).toBe(ready);
     youtube.changeVideos({ videoIds: [premiere], as: 'video' });
     expect(await run('archive', '@3-videos-no-43', '--out', out)).toMatchObject({ code: 0 });
@@ -138,7 +150,7 @@ describe('the command follow', () => {
 
   it('loses no upload when its subscription was deleted', async () => {
     const out = newDirectory();
-    const following = follow('@3-videos-no-44', out, '--start', '1');
+    start('@3-videos-no-44', out, '--start', '1');
     await until(() => existsSync(join(out, 'index.json')) && indexOf(out).videos.length === 1);
     const [pending = ''] = youtube.publish({ channel: '@3-videos-no-44', count: 1, as: 'premiere' });
     const [ready] = youtube.publish({ channel: '@3-videos-no-44', count: 1 });
@@ -148,23 +160,20 @@ describe('the command follow', () => {
     );
     await until(() => indexOf(out).videos.length === 2);
     expect(indexOf(out).videos[0]?.videoId).toBe(ready);
-    following.child.kill('SIGINT');
-    expect(await following.closed).toEqual([0, null]);
+    await stop();
     await database.dataSource.query('DELETE FROM jobs WHERE id = $1', [indexOf(out).subscription?.id]);
     youtube.changeVideos({ videoIds: [pending], as: 'video' });
-    const again = follow('@3-videos-no-44', out);
+    start('@3-videos-no-44', out);
     await until(() => indexOf(out).videos.length === 3);
-    again.child.kill('SIGINT');
-    expect(await again.closed).toEqual([0, null]);
+    await stop();
     expect(idsOf(out)).toContain(pending);
   });
 
   it('goes on with the oldest stored result when those after its place have expired, and says so once', async () => {
     const out = newDirectory();
-    const first = follow('@3-videos-no-45', out, '--start', '2');
+    start('@3-videos-no-45', out, '--start', '2');
     await until(() => existsSync(join(out, 'index.json')) && indexOf(out).videos.length === 2);
-    first.child.kill('SIGINT');
-    expect(await first.closed).toEqual([0, null]);
+    await stop();
     // As if the subscription had delivered both while the command did not run, and their time had passed.
     const index = indexOf(out);
     const { id } = index.subscription ?? {};
@@ -173,11 +182,9 @@ describe('the command follow', () => {
     for (const warning of [/^warning: 2 results of @3-videos-no-45 expired before a run took them\. .*\n$/, /^$/]) {
       const [videoId = ''] = youtube.publish({ channel: '@3-videos-no-45', count: 1 });
       await database.dataSource.query('UPDATE jobs SET check_requested_at = NULL');
-      const following = follow('@3-videos-no-45', out);
+      start('@3-videos-no-45', out);
       await until(() => idsOf(out).includes(videoId));
-      following.child.kill('SIGINT');
-      expect(await following.closed).toEqual([0, null]);
-      expect(await following.errorOutput).toMatch(warning);
+      expect(await stop()).toMatch(warning);
     }
     expect(indexOf(out).subscription?.after).toBe(4);
   });

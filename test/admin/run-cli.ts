@@ -45,13 +45,22 @@ export async function endOtherConnections(database: { query(statement: string): 
 export class CliSession {
   private readonly child: ChildProcess = fork(join(import.meta.dirname, 'programs/cli-session.mjs'), { execArgv: [] });
 
-  async run(args: readonly string[], variables: Record<string, string>): Promise<CliResult> {
+  private running: Promise<CliResult> | undefined;
+
+  /** Starts a command. The one before must have ended. */
+  run(args: readonly string[], variables: Record<string, string>): Promise<CliResult> {
     this.child.send({ args, variables: { PATH: process.env['PATH'], ...variables } });
     const ended = once(this.child, 'exit').then((): never => {
       throw new Error(`The session ended during: ${args.join(' ')}`);
     });
-    const [result] = (await Promise.race([once(this.child, 'message'), ended])) as [CliResult];
-    return result;
+    const result = Promise.race([once(this.child, 'message'), ended]) as Promise<[CliResult]>;
+    return (this.running = result.then(([one]) => one));
+  }
+
+  /** Sends a signal to the command that runs, which must handle it. @returns its result */
+  signal(signal: 'SIGINT' | 'SIGTERM'): Promise<CliResult> {
+    this.child.send({ signal });
+    return this.running ?? Promise.reject(new Error('No command was started.'));
   }
 
   close(): void {

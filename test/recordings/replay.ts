@@ -17,7 +17,7 @@ interface Recording {
   body: string;
 }
 
-/** The constants of `src/platform/youtube/video/control-videos.ts`. */
+/** The constants of `src/platform/youtube/video/player-requests.ts`. */
 const CONTROL_VIDEOS: ReadonlySet<string> = new Set(['jNQXAC9IVRw', '9bZkp7q19f0']);
 /** A video that VISIONOS and the reel were recorded to play. */
 const CONTROL_PLAYED_AS = 'M4gD1WSo5mA';

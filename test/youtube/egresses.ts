@@ -1,13 +1,12 @@
 import { Registry } from 'prom-client';
 import { Environment } from '../../src/config/environment.js';
 import type { ReadingContext } from '../../src/platform/video-platform.js';
-import { Attempt, type UseName } from '../../src/platform/youtube/egress/attempt.js';
-import type { Egress } from '../../src/platform/youtube/egress/egress.js';
+import { Attempt, type UseName, RetryBudget } from '../../src/platform/youtube/egress/attempt.js';
+import type { ControlEnd, Egress } from '../../src/platform/youtube/egress/egress.js';
 import { EgressPool } from '../../src/platform/youtube/egress/egress-pool.js';
-import { type ControlEnd, type Controls, Experiment } from '../../src/platform/youtube/egress/experiment.js';
+import { type Controls, Experiment } from '../../src/platform/youtube/egress/experiment.js';
 import { RequestQueue } from '../../src/platform/youtube/egress/request-queue.js';
 import type { RequestScope } from '../../src/platform/youtube/egress/request-pipeline.js';
-import { RetryBudget } from '../../src/platform/youtube/egress/retry.js';
 import { UpstreamMetrics } from '../../src/platform/youtube/upstream-metrics.js';
 
 interface PoolChoices {

@@ -4,7 +4,7 @@ import { FAULT_KINDS, type FaultKind } from '../fake-youtube/faults/fault-regist
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import type { Environment } from '../../src/config/environment.js';
 import type { Upload, VideoOutcome } from '../../src/domain/transcript.js';
-import { REAL_RETRY_ENVIRONMENT } from '../../src/platform/youtube/egress/retry.js';
+import { REAL_RETRY_ENVIRONMENT } from '../../src/platform/youtube/egress/request-pipeline.js';
 import { type Adapter, context, end, listUploads, openAdapter } from './adapter.js';
 import { measureInTime } from '../harness/until.js';
 import { REPORTED_AS } from './reported-codes.js';

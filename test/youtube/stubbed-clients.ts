@@ -5,14 +5,14 @@ import { RequestQueue } from '../../src/platform/youtube/egress/request-queue.js
 import type { RequestScope } from '../../src/platform/youtube/egress/request-pipeline.js';
 import type { FailedResponse, UpstreamResponse } from '../../src/platform/youtube/egress/upstream-response.js';
 import type { InnertubeQuery } from '../../src/platform/youtube/innertube/clients.js';
-import { ControlChannels } from '../../src/platform/youtube/channel/control-channels.js';
+import { ControlChannels } from '../../src/platform/youtube/channel/channel-reader.js';
 import { InnertubeClient, parsed } from '../../src/platform/youtube/innertube/innertube-client.js';
 import { WebVersion } from '../../src/platform/youtube/innertube/web-version.js';
-import { SignatureTimestamp, WebProofs } from '../../src/platform/youtube/po-token/web-proofs.js';
+import { WebProofs } from '../../src/platform/youtube/video/web-proofs.js';
 import { at } from '../../src/platform/youtube/response-parsing.js';
 import { UpstreamMetrics } from '../../src/platform/youtube/upstream-metrics.js';
 import { ClientOrder } from '../../src/platform/youtube/video/client-order.js';
-import { ControlVideos } from '../../src/platform/youtube/video/control-videos.js';
+import { ControlVideos } from '../../src/platform/youtube/video/player-requests.js';
 import { VideoReader } from '../../src/platform/youtube/video/video-reader.js';
 
 /** A response of the platform that is not a player response. */
@@ -80,7 +80,7 @@ export function newReader(platform: StubbedPlatform = {}, settings: Partial<Envi
   const order = new ClientOrder(environment, registry, new WebVersion());
   const controls = new ControlVideos(innertube, order);
   const experiment = new Experiment({ video: controls, channel: new ControlChannels(innertube) }, metrics);
-  const webProofs = new WebProofs(null, new SignatureTimestamp(innertube), metrics);
-  const reader = new VideoReader(innertube, order, webProofs, controls, experiment, metrics);
-  return { reader, controls, experiment, order, asked };
+  const webProofs = new WebProofs(environment, innertube, metrics);
+  const reader = new VideoReader(innertube, order, webProofs, experiment, metrics);
+  return { reader, experiment, order, asked };
 }

@@ -1,17 +1,16 @@
+import type { VideoTranscript } from '@channel-transcripts/client';
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { languageChoice } from '../../domain/language-codes.js';
 import { Channel, Playlist, type Upload } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 import { Fields, Picked, type Stored } from '../../http/routes/field.js';
-import { flagOf } from './field-options.js';
 import { fromStored, givenFields, storedForm } from '../../http/routes/validation.js';
-import type { StoredEntry } from '../../jobs/job-store.js';
+import { flagOf } from './field-options.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
-import { inflate } from '../../transcripts/cache/transcript-text.js';
-import { readEntry } from '../../transcripts/formats/json.js';
 import { formatTranscript } from '../../transcripts/formats/transcript-formats.js';
 import { PlaylistQueryDto, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 
@@ -22,6 +21,11 @@ const EXTENSIONS: Record<ArchiveFormat, string> = { json: 'json', markdown: 'md'
 const INDEX = 'index.json';
 /** A file that is not complete yet. */
 const UNFINISHED = '.unfinished';
+
+/** What is read of the results at a time. */
+export const ENTRIES_PER_READ = 50;
+/** How often the job or the subscription of a directory is looked at. */
+export const INTERVAL_MS = 500;
 
 /** With the date and the ID at most 230 bytes, which common file systems allow. */
 const TITLE_CHARACTERS_MAX = 50;
@@ -49,12 +53,21 @@ export interface ArchiveForm extends Stored<ArchiveTexts> {
   format: ArchiveFormat;
 }
 
-/** Without the format of the files. */
-export const textsOf = ({ format: _format, ...texts }: ArchiveForm): Stored<ArchiveTexts> => texts;
-
 /** A form with the defaults for what is absent. */
 export function archiveForm({ format = 'json', ...options }: Partial<ArchiveForm>): ArchiveForm {
   return { format, ...storedForm(ArchiveTexts, options) };
+}
+
+/** What the files have, as the options of a call. */
+export function textsOf(form: Stored<ArchiveTexts>): Partial<ArchiveTexts> {
+  return Object.fromEntries(givenFields(ArchiveTexts, form));
+}
+
+/** The idempotency key by which a run finds the job or subscription that an earlier one for the same directory has begun. */
+export function directoryKey(command: 'archive' | 'follow', out: string, request: object): string {
+  return createHash('sha256')
+    .update(JSON.stringify([command, resolve(out), request]))
+    .digest('hex');
 }
 
 /** What an archive has the videos of. */
@@ -159,27 +172,25 @@ export class ArchiveFiles {
     await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
   }
 
-  /** Writes the file of a video unless it exists. */
-  async add({ position, text }: StoredEntry): Promise<void> {
-    const json = await inflate(text);
-    const entry = await readEntry(json);
-    const { videoId, metadata } = entry;
+  /** Writes the file of a video unless it exists. @param position its place in the list of the index */
+  async add(entry: VideoTranscript, position: number): Promise<void> {
+    const { videoId, metadata, transcript, error } = entry;
     const { out } = this.options;
     const { format, chunkSeconds } = this.options.form;
     const file = this.knownFiles.get(videoId) ?? archiveFileName({ videoId, ...metadata }, format);
     const exists = existsSync(join(out, file));
     // A video that fails now keeps the file that an earlier run has written.
-    const state = entry.ok || exists ? { file, error: null } : { file: null, error: entry.error };
+    const state = error && !exists ? { file: null, error } : { file, error: null };
     this.current.set(videoId, { position, video: { videoId, title: metadata.title, ...state } });
-    if (!entry.ok || exists) return;
+    if (error || exists) return;
     const textForm = { languages: languageChoice(this.options.form), chunkSeconds: chunkSeconds ?? undefined };
-    await this.write(
-      file,
+    const texts = new Map(Object.entries(transcript));
+    const written =
       format === 'json'
-        ? // The position is that in the list of one job.
-          `${json.toString().replace(/^\{"position":\d+,/, '{')}\n`
-        : [...formatTranscript(format, entry, textForm)].join(''),
-    );
+        ? `${JSON.stringify(entry)}
+`
+        : await formatTranscript(format, { videoId, metadata, transcript: texts }, textForm);
+    await this.write(file, written);
     this.written++;
   }
 

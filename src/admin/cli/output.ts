@@ -1,13 +1,9 @@
 import Table from 'cli-table3';
-import { type Command, InvalidArgumentError } from 'commander';
-import { parseWholeNumber } from '../../config/variables.js';
-import type { CommandOptions, CommandServices } from './command-services.js';
+import type { Command } from 'commander';
+import type { Operations } from './local-service.js';
 
-/** Runs the work of a command with the services, and prints its result unless the work has printed it. */
-export type RunWork = (
-  work: (services: CommandServices) => Promise<CommandResult | void>,
-  options?: CommandOptions,
-) => Promise<void>;
+/** Runs operations for a command, and prints its result. */
+export type RunWork = (work: (operations: Operations) => Promise<CommandResult>) => Promise<void>;
 
 /** The result of a command, printed as text, or as JSON with `--json`. */
 export interface CommandResult {
@@ -18,16 +14,16 @@ export interface CommandResult {
   failure?: Error | undefined;
 }
 
-/** The number of items to request when a command prints all. */
-export const ALL = Number.MAX_SAFE_INTEGER - 1;
-
-/** A parser of options that are whole numbers. */
-export function wholeNumberArgument(min: number, max?: number): (text: string) => number {
-  return (text) => {
-    const number = parseWholeNumber(text);
-    if (number !== undefined && number >= min && (max === undefined || number <= max)) return number;
-    throw new InvalidArgumentError(`Use a whole number from ${min}${max === undefined ? '' : ` to ${max}`}.`);
-  };
+/** Prints a result to standard output. A reader that stops early, such as `head`, is no error. @throws its failure */
+export async function print({ json, text = asText(json), failure }: CommandResult, asJson: boolean): Promise<void> {
+  const { stdout } = process;
+  const reported = (): void => undefined;
+  stdout.once('error', reported);
+  const line = `${asJson ? JSON.stringify(json) : text.replace(/\n$/, '')}\n`;
+  const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) => stdout.write(line, resolve));
+  if (!error) stdout.off('error', reported);
+  else if (error.code !== 'EPIPE') throw error;
+  if (failure) throw failure;
 }
 
 /** Refuses `--json` beside an option that prints another format: commander compares the options of one command only. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ERROR_STATUSES, type ErrorCode } from '../../domain/error-codes.js';
 import type { DomainError, ErrorFields } from '../../domain/errors.js';
-import { count, dateTime } from '../../domain/fields.js';
+import { count, dateTime } from '../../domain/schema-fields.js';
 
 const InvalidField = z
   .object({

@@ -79,7 +79,9 @@ export function field(kind: Kind, stated: Stated): PropertyDecorator {
   };
   const isAbsent = (value: unknown): boolean => (value === undefined && !required) || (value === null && nullable);
   const faultOf = (value: unknown, form: Form): string | undefined =>
-    isAbsent(value) ? undefined : kind.fault(value, form)?.replace(/^must be /, nullable ? 'must be null or ' : '$&');
+    isAbsent(value)
+      ? undefined
+      : kind.fault(value, form)?.replace(/^must be /, nullable && form !== 'text' ? 'must be null or ' : '$&');
   const rules = FORMS.flatMap((form) => [
     Transform(({ value }: { value: unknown }) => valueOf(kind, value, form), { groups: [form] }),
     ValidateBy(

@@ -9,7 +9,7 @@ import {
   type OpenAPIObject,
 } from '@nestjs/swagger';
 import { z } from 'zod';
-import { textOrNull } from '../../domain/fields.js';
+import { textOrNull } from '../../domain/schema-fields.js';
 
 type Headers = NonNullable<ApiResponseOptions['headers']>;
 

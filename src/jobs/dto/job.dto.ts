@@ -1,6 +1,6 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { z } from 'zod';
-import { count, dateTime, dateTimeOrNull, textOrNull } from '../../domain/fields.js';
+import { count, dateTime, dateTimeOrNull, textOrNull } from '../../domain/schema-fields.js';
 import { Channel, Playlist } from '../../domain/transcript.js';
 import { StoredFields } from '../../http/routes/field.js';
 import { instanceOf, orNull, page } from '../../http/routes/response-docs.js';

@@ -1,6 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { z } from 'zod';
-import { count, dateTime, dateTimeOrNull, textOrNull } from '../../domain/fields.js';
+import { count, dateTime, dateTimeOrNull, textOrNull } from '../../domain/schema-fields.js';
 import { Channel, Upload } from '../../domain/transcript.js';
 import { StoredFields } from '../../http/routes/field.js';
 import { storedForm } from '../../http/routes/validation.js';

@@ -1,6 +1,5 @@
-import { Attempt } from './egress/attempt.js';
+import { Attempt, RetryBudget } from './egress/attempt.js';
 import type { RequestScope } from './egress/request-pipeline.js';
-import { RetryBudget } from './egress/retry.js';
 
 /** How long the optional work may continue after the main work, which started at the same time. */
 const GRACE_MS = 2_000;

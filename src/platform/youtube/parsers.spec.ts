@@ -23,7 +23,7 @@ import {
   VIDEO_ID,
 } from '../../../test/pages/youtube-pages.js';
 import { parseChannelReference } from '../../domain/channel-reference.js';
-import { readCaptions } from './captions/caption-formats.js';
+import { readCaptions } from './video/captions.js';
 import { findHandle, readChannelPage, readResolvedUrl } from './channel/channel-page.js';
 import { addressOf } from './channel/channel-reader.js';
 import { readPlaylistPage } from './channel/playlist-page.js';

@@ -12,16 +12,14 @@ import {
   type UploadsListPage,
   VideoPlatform,
 } from '../video-platform.js';
-import { ChannelReadError } from './channel/channel-errors.js';
-import { addressOf, ChannelReader } from './channel/channel-reader.js';
-import { type Additions, withAdditions } from './channel/list-additions.js';
+import { addressOf, ChannelReader, ListReadError } from './channel/channel-reader.js';
+import { type Additions, ListAdditions, withAdditions } from './channel/list-additions.js';
 import { ListReader } from './channel/list-reader.js';
-import { EgressPool } from './egress/egress-pool.js';
-import type { AttemptEnd } from './egress/attempt.js';
-import { type AttemptResult, readThroughEgresses } from './egress/egress-failover.js';
+import { type AttemptEnd, RetryBudget } from './egress/attempt.js';
+import { type AttemptResult, EgressPool } from './egress/egress-pool.js';
 import { Experiment } from './egress/experiment.js';
 import type { RequestScope } from './egress/request-pipeline.js';
-import { RetryBudget } from './egress/retry.js';
+import { isHardRefusal, isUnreached } from './egress/upstream-response.js';
 import { report } from './event-log.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { withOptional } from './optional-work.js';
@@ -42,6 +40,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     private readonly innertube: InnertubeClient,
     private readonly channels: ChannelReader,
     private readonly lists: ListReader,
+    private readonly additions: ListAdditions,
     private readonly videos: VideoReader,
     private readonly experiment: Experiment,
   ) {
@@ -54,7 +53,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
   }
 
   override get servesLists(): boolean {
-    return this.egresses.blockedForSeconds('channel') === null;
+    return this.egresses.admitsLists;
   }
 
   override async resolveChannel(reference: ChannelReference, context: ReadingContext): Promise<string> {
@@ -77,7 +76,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     context: ReadingContext,
   ): Promise<DescribedPage> {
     const reading = Promise.resolve(page);
-    const adding = this.readList(channelId, context, (scope) => this.lists.additions(channelId, reading, scope)).catch(
+    const adding = this.readList(channelId, context, (scope) => this.additions.read(channelId, reading, scope)).catch(
       (): Additions => ({ shorts: null, feed: null }),
     );
     const read = await reading;
@@ -102,7 +101,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     context: ReadingContext,
     read: (scope: RequestScope) => Promise<T>,
   ): Promise<T> {
-    const end = await readThroughEgresses(this.egresses, {
+    const end = await this.egresses.read({
       ...{ use: 'channel', subject, context, retries: this.environment.UPSTREAM_RETRIES },
       attempt: (scope) => this.attemptList(scope, read),
     });
@@ -122,7 +121,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     context.signal.throwIfAborted();
     const remembered = this.videos.remembered(videoId, languages);
     if (remembered) return remembered;
-    const read = await readThroughEgresses(this.egresses, {
+    const read = await this.egresses.read({
       ...{ use: 'video', subject: videoId, context },
       // Shared by the attempts through all egresses: a gateway has eight for each video.
       retries: new RetryBudget(this.environment.UPSTREAM_RETRIES),
@@ -186,16 +185,18 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
       // These state what the platform answered: another egress would get the same answer.
       for (const answer of [ChannelNotFoundError, PlaylistNotFoundError, ContinuationRejectedError])
         if (error instanceof answer) return { result: { error }, end: 'answered' };
-      if (error instanceof UpstreamError && error.cause instanceof ChannelReadError)
-        return { result: { error }, end: await this.endOf(error.cause.about, scope) };
+      if (error instanceof UpstreamError && error.cause instanceof ListReadError)
+        return { result: { error }, end: await this.endOf(error.cause.response, scope) };
       report('error', 'youtube_internal_error', { stack: stackOf(error) });
       return { result: { error: new UpstreamError('upstream_failure', error) }, end: 'answered' };
     }
   }
 
   /** How an attempt at a list ended for its egress, which a control finds out when the list or the egress is refused. */
-  private async endOf(about: ChannelReadError['about'], scope: RequestScope): Promise<AttemptEnd> {
-    if (about !== 'doubtful') return about === 'nothing' ? 'answered' : about;
+  private async endOf(response: ListReadError['response'], scope: RequestScope): Promise<AttemptEnd> {
+    if (response.kind === 'busy') return 'busy';
+    if (response.kind !== 'blocked') return isUnreached(response) ? 'unreached' : 'answered';
+    if (isHardRefusal(response)) return 'refused';
     scope.egress.uses.channel.doubt('list', scope.attempt.subject, 'WEB');
     const doubt = { kind: 'list', client: null, sinceMs: performance.now() } as const;
     return (await this.experiment.settle(doubt, 'WEB', scope)) === 'served' ? 'answered' : 'refused';

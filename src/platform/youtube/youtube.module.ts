@@ -4,8 +4,8 @@ import { Environment } from '../../config/environment.js';
 import { MetricsRegistryModule } from '../../observability/metrics-registry.js';
 import { EgressStates } from '../egress-states.js';
 import { VideoPlatform } from '../video-platform.js';
-import { ChannelReader } from './channel/channel-reader.js';
-import { ControlChannels } from './channel/control-channels.js';
+import { ChannelReader, ControlChannels } from './channel/channel-reader.js';
+import { ListAdditions } from './channel/list-additions.js';
 import { ListReader } from './channel/list-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
 import { Experiment } from './egress/experiment.js';
@@ -13,12 +13,11 @@ import { RequestPipeline } from './egress/request-pipeline.js';
 import { RequestQueue } from './egress/request-queue.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { WebVersion } from './innertube/web-version.js';
-import { PoTokenProvider } from './po-token/po-token-provider.js';
-import { SignatureTimestamp, WebProofs } from './po-token/web-proofs.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
 import { ClientOrder } from './video/client-order.js';
-import { ControlVideos } from './video/control-videos.js';
+import { ControlVideos } from './video/player-requests.js';
 import { VideoReader } from './video/video-reader.js';
+import { WebProofs } from './video/web-proofs.js';
 import { YoutubePlatform } from './youtube-platform.js';
 
 /** YouTube as the implementation of `VideoPlatform`. Requires a global provider of `Environment`. */
@@ -45,14 +44,13 @@ import { YoutubePlatform } from './youtube-platform.js';
     },
     RequestPipeline,
     ClientOrder,
-    { provide: PoTokenProvider, inject: [Environment], useFactory: createPoTokenProvider },
-    SignatureTimestamp,
     WebProofs,
     WebVersion,
     InnertubeClient,
     ChannelReader,
     ControlChannels,
     ListReader,
+    ListAdditions,
     ControlVideos,
     VideoReader,
     YoutubePlatform,
@@ -62,8 +60,3 @@ import { YoutubePlatform } from './youtube-platform.js';
   exports: [VideoPlatform, EgressStates],
 })
 export class YoutubeModule {}
-
-function createPoTokenProvider({ PO_TOKEN_URL, UPSTREAM_CONCURRENCY }: Environment): PoTokenProvider | null {
-  if (PO_TOKEN_URL === undefined) return null;
-  return new PoTokenProvider({ url: new URL(PO_TOKEN_URL), requestsMax: UPSTREAM_CONCURRENCY });
-}

@@ -3,9 +3,8 @@ import { constants, crc32, deflateRaw, inflateRaw } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { detached } from '../../domain/detached.js';
-import { CHARACTERS_PER_TURN, inTurns, joinInTurns } from '../in-turns.js';
+import { nextTurn } from '../../domain/next-turn.js';
 import { Segment, type Transcript } from '../../domain/transcript.js';
-import { fromJson } from './keyed-codec.js';
 
 /** The JSON of a transcript, deflated once: cached and held in this form, and copied into gzip responses. */
 export interface TranscriptText {
@@ -22,25 +21,14 @@ const DEFLATE_OPTIONS = { level: 2, finishFlush: constants.Z_FULL_FLUSH };
 const deflateOffThread = promisify<Buffer, object, Buffer>(deflateRaw);
 const inflateOffThread = promisify<Buffer, object, Buffer>(inflateRaw);
 
-/** Few enough for about ten thousand characters, and many enough for a step to cost little beside them. */
-const SEGMENTS_PER_STEP = 128;
-
 /** The JSON of a transcript as a response contains it. */
-export async function jsonOf(transcript: Transcript, segmentsPerStep = SEGMENTS_PER_STEP): Promise<Buffer> {
-  return Buffer.from(await joinInTurns(jsonPieces(transcript, segmentsPerStep)));
-}
-
-function* jsonPieces(transcript: Transcript, segmentsPerStep: number): Generator<string, void, undefined> {
-  let before = '{';
+export async function jsonOf(transcript: Transcript): Promise<Buffer> {
+  const languages: string[] = [];
   for (const [language, segments] of transcript) {
-    yield `${before}${JSON.stringify(language)}:[`;
-    for (let from = 0; from < segments.length; from += segmentsPerStep) {
-      const part = JSON.stringify(segments.slice(from, from + segmentsPerStep)).slice(1, -1);
-      yield from === 0 ? part : `,${part}`;
-    }
-    before = '],';
+    await nextTurn();
+    languages.push(`${JSON.stringify(language)}:${JSON.stringify(segments)}`);
   }
-  yield before === '{' ? '{}' : ']}';
+  return Buffer.from(`{${languages.join(',')}}`);
 }
 
 /** Deflates JSON. */
@@ -78,36 +66,18 @@ export async function inflate({ deflated, jsonBytes, crc32: checksum }: Transcri
 
 const transcriptSchema = z.record(z.string(), z.array(Segment));
 
-/** Between two segments. Cannot occur within a string, where quotes are escaped. */
-const NEXT_SEGMENT = '},{"text":';
+/** Between two languages. Cannot occur within a string, where quotes are escaped. */
+const NEXT_LANGUAGE = /\],(?="[^"]+":\[)/;
 
-/**
- * Reads the JSON of a transcript, in parts that are JSON of the same form.
- *
- * @throws Error when it is none, which its checksum excludes
- */
+/** Reads the JSON of a transcript, a language at a time. @throws Error when it is none, which its checksum excludes */
 export async function readTranscript(json: Buffer): Promise<Transcript> {
   const transcript = new Map<string, Segment[]>();
-  // A part after the first continues the segments of a language.
-  let begin = '';
-  for await (const part of inTurns(jsonParts(json))) {
-    const found = fromJson(Buffer.from(begin + part), transcriptSchema);
-    if (!found) throw new Error('A stored transcript is not readable.');
-    for (const [language, segments] of Object.entries(found)) {
-      const known = transcript.get(language);
-      if (known) known.push(...segments);
-      else transcript.set(language, segments);
-      begin = `{${JSON.stringify(language)}:[`;
-    }
+  const parts = json.toString('utf8', 1).split(NEXT_LANGUAGE);
+  for (const [index, part] of parts.entries()) {
+    await nextTurn();
+    const end = index < parts.length - 1 ? ']}' : '';
+    const found = transcriptSchema.parse(JSON.parse(`{${part}${end}`));
+    for (const [language, segments] of Object.entries(found)) transcript.set(language, segments);
   }
   return transcript;
-}
-
-function* jsonParts(json: Buffer): Generator<string, void, undefined> {
-  for (let from = 0; ;) {
-    const between = json.indexOf(NEXT_SEGMENT, from + CHARACTERS_PER_TURN);
-    if (between === -1) return yield json.toString('utf8', from);
-    yield `${json.toString('utf8', from, between + 1)}]}`;
-    from = between + 2;
-  }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, dateTime } from '../../domain/fields.js';
+import { count, dateTime } from '../../domain/schema-fields.js';
 import {
   Channel,
   Playlist,

@@ -5,7 +5,7 @@ import { anyText } from '../../../test/texts/any-text.js';
 import type { Segment } from '../../domain/transcript.js';
 import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
 import { lineText } from './line-text.js';
-import { failureLine, listHead, summaryLine, videoHead, videoNotes, videoText } from './markdown.js';
+import { failureLine, listHead, paragraphs, summaryLine, videoHead, videoNotes, videoText } from './markdown.js';
 
 /** With HTML, tables, strikethrough and bare URLs, as on GitHub. */
 const parser = new MarkdownIt({ html: true, linkify: true });
@@ -88,7 +88,7 @@ function metadata(title: string | null, fields: Partial<VideoMetadata> = {}): Vi
   };
 }
 
-const markdown = (list: Segment[]): string => [...videoText('hl-dinghy__', new Map([['en', list]]))].join('');
+const markdown = (list: Segment[]): string => paragraphs('hl-dinghy__', list);
 
 /** The text that a reader sees; throws for any markup other than links and code spans, which this project writes. */
 function shown({ children }: Token): string {
@@ -141,10 +141,10 @@ describe('the text of a video in Markdown', () => {
     );
   });
 
-  it('has a paragraph for each chunk with chunkSeconds', () => {
+  it('has a paragraph for each chunk with chunkSeconds', async () => {
     const list = [0, 12].map((start) => ({ text: `At ${start}`, start, duration: 12 }));
     const link = (label: string, second: number): string => `[${label}](https://youtu.be/hl-dinghy__?t=${second})`;
-    expect([...videoText('hl-dinghy__', new Map([['en', list]]), { chunkSeconds: 15 })].join('')).toBe(
+    expect(await videoText('hl-dinghy__', new Map([['en', list]]), { chunkSeconds: 15 })).toBe(
       `\n${link('0:00', 0)} At 0\n\n${link('0:12', 12)} At 12\n`,
     );
   });
@@ -158,13 +158,13 @@ describe('the text of a video in Markdown', () => {
     expect(markdown(list)).toContain('今日は、世界。 Hello 世界 שלום עולם\n');
   });
 
-  it('has a heading for each language when several were requested', () => {
+  it('has a heading for each language when several were requested', async () => {
     const transcript = new Map([
       ['de', [{ text: 'Guten Tag', start: 0, duration: 1 }]],
       ['en', [{ text: 'Hello', start: 0, duration: 1 }]],
     ]);
     const link = '[0:00](https://youtu.be/hl-dinghy__?t=0)';
-    expect([...videoText('hl-dinghy__', transcript, { languageLevel: 3 })].join('')).toBe(
+    expect(await videoText('hl-dinghy__', transcript, { languageLevel: 3 })).toBe(
       `\n### de\n\n${link} Guten Tag\n\n### en\n\n${link} Hello\n`,
     );
   });

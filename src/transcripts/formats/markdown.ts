@@ -1,5 +1,5 @@
+import { nextTurn } from '../../domain/next-turn.js';
 import type { Segment, Transcript } from '../../domain/transcript.js';
-import { joinInTurns } from '../in-turns.js';
 import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { ListHeader } from '../sources/video-list.js';
 import type { Summary, VideoMetadata } from '../dto/transcripts-response.dto.js';
@@ -64,7 +64,7 @@ export async function* markdownDocument(
     else {
       const { videoId, transcript } = event.entry;
       yield videoHead(event.entry, 2) + videoNotes(event.entry);
-      yield await joinInTurns(videoText(videoId, await readTranscript(await inflate(transcript)), form));
+      yield await videoText(videoId, await readTranscript(await inflate(transcript)), form);
     }
   }
 }
@@ -119,41 +119,39 @@ interface VideoTextForm extends Pick<TextForm, 'chunkSeconds'> {
   languageLevel?: 2 | 3 | undefined;
 }
 
-/** The text of a video in pieces: paragraphs, each with a link to its second. */
-export function* videoText(
+/** The text of a video: the paragraphs of each language. */
+export async function videoText(
   videoId: string,
   transcript: Transcript,
   { languageLevel, chunkSeconds }: VideoTextForm = {},
-): Generator<string, void, undefined> {
+): Promise<string> {
+  let text = '';
   for (const [language, segments] of transcript) {
-    if (languageLevel !== undefined) yield `\n${'#'.repeat(languageLevel)} ${escapeMarkdown(language)}\n`;
-    yield* paragraphs(videoId, segments, chunkSeconds !== undefined);
+    await nextTurn();
+    if (languageLevel !== undefined) text += `\n${'#'.repeat(languageLevel)} ${escapeMarkdown(language)}\n`;
+    text += paragraphs(videoId, segments, chunkSeconds !== undefined);
   }
+  return text;
 }
 
-function* paragraphs(
-  videoId: string,
-  segments: readonly Segment[],
-  areParagraphs: boolean,
-): Generator<string, void, undefined> {
+/** Paragraphs, each with a link to its second. @param areParagraphs whether each segment is one */
+export function paragraphs(videoId: string, segments: readonly Segment[], areParagraphs = false): string {
+  let text = '';
   let paragraphStart = Number.NEGATIVE_INFINITY;
   let last = '';
   for (const segment of segments) {
     const line = lineText(segment.text);
-    if (line === '') {
-      yield '';
-      continue;
-    }
+    if (line === '') continue;
     const { start } = segment;
     const seconds = start - paragraphStart;
     if (areParagraphs || seconds >= PARAGRAPH_SECONDS || (seconds >= SENTENCE_SECONDS && SENTENCE_END.test(last))) {
-      yield `${last === '' ? '' : '\n'}\n[${clockTime(start)}](${secondUrl(videoId, start)}) `;
+      text += `${last === '' ? '' : '\n'}\n[${clockTime(start)}](${secondUrl(videoId, start)}) `;
       paragraphStart = start;
-    } else yield spaceBetween(last, line);
-    yield escapeMarkdown(line);
+    } else text += spaceBetween(last, line);
+    text += escapeMarkdown(line);
     last = line;
   }
-  if (last !== '') yield '\n';
+  return last === '' ? '' : `${text}\n`;
 }
 
 /** One line for a video without a transcript. */

@@ -22,9 +22,6 @@ declare module 'media-captions' {
   export function tokenizeVTTCue(cue: ParsedCue): { type: string; data: string }[];
 }
 
-const srtOf = (list: readonly Segment[]): string => [...srt(list)].join('');
-const vttOf = (list: readonly Segment[]): string => [...webVtt(list)].join('');
-
 const WORD_JOINER = '\u2060';
 
 /** Texts that a parser could take for something else than text. */
@@ -96,7 +93,7 @@ describe('a WebVTT file', () => {
   it('is read without errors and as it was written by a strict parser, whatever the texts and times', async () => {
     await fc.assert(
       fc.asyncProperty(segments, async (list) => {
-        const { cues, errors } = await parseText(vttOf(list), { type: 'vtt', strict: true, errors: true });
+        const { cues, errors } = await parseText(webVtt(list), { type: 'vtt', strict: true, errors: true });
         expect(errors).toEqual([]);
         expect(cues.flatMap((cue) => shownText(cue).split('\n'))).toEqual(textsOf(list));
         expectOrder(cues);
@@ -111,7 +108,7 @@ describe('a WebVTT file', () => {
       { text: 'next', start: 3.4, duration: 2.9 },
       { text: 'late', start: 360_061.5, duration: 1 },
     ];
-    expect(vttOf(list)).toBe(
+    expect(webVtt(list)).toBe(
       'WEBVTT\n' +
         '\n00:00:00.240 --> 00:00:03.360\nA &amp; B &lt;c&gt; --&gt; D\n' +
         '\n00:00:03.400 --> 00:00:06.300\nnext\n' +
@@ -124,7 +121,7 @@ describe('a SubRip file', () => {
   it('is read as it was written by a parser, whatever the texts and times', async () => {
     await fc.assert(
       fc.asyncProperty(segments, async (list) => {
-        const { cues, errors } = await parseText(srtOf(list), { type: 'srt', strict: true, errors: true });
+        const { cues, errors } = await parseText(srt(list), { type: 'srt', strict: true, errors: true });
         expect(errors).toEqual([]);
         const shown = cues.flatMap((cue) => cue.text.replaceAll(WORD_JOINER, '').split('\n'));
         expect(shown).toEqual(textsOf(list).map((text) => text.replaceAll(WORD_JOINER, '')));
@@ -141,14 +138,14 @@ describe('a SubRip file', () => {
       { text: 'next', start: 3.4, duration: 2.9 },
     ];
     const marked = `<${WORD_JOINER}i>not markup<${WORD_JOINER}/i> {${WORD_JOINER}\\an8} a --${WORD_JOINER}> b, 1 < 2, <3`;
-    expect(srtOf(list)).toBe(
+    expect(srt(list)).toBe(
       `1\n00:00:00,240 --> 00:00:03,360\n${marked}\n` + '\n2\n00:00:03,400 --> 00:00:06,300\nnext\n',
     );
   });
 });
 
 describe('the times of cues', () => {
-  const times = (list: readonly Segment[]): string[] => vttOf(list).match(/.* --> .*/g) ?? [];
+  const times = (list: readonly Segment[]): string[] => webVtt(list).match(/.* --> .*/g) ?? [];
   const at = (start: number, duration: number, text = 'x'): Segment => ({ text, start, duration });
 
   it('end where the next cue starts, when generated captions overlap', () => {
@@ -168,7 +165,7 @@ describe('the times of cues', () => {
   });
 
   it('are those of one cue with several lines for segments that start together', () => {
-    expect(vttOf([at(1, 2, 'left'), at(1, 3, 'right'), at(1.0004, 1, 'too')])).toBe(
+    expect(webVtt([at(1, 2, 'left'), at(1, 3, 'right'), at(1.0004, 1, 'too')])).toBe(
       'WEBVTT\n\n00:00:01.000 --> 00:00:04.000\nleft\nright\ntoo\n',
     );
   });

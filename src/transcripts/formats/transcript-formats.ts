@@ -1,5 +1,5 @@
+import { nextTurn } from '../../domain/next-turn.js';
 import type { Segment, Transcript } from '../../domain/transcript.js';
-import { joinInTurns } from '../in-turns.js';
 import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
 import type { SucceededEntry } from '../transcript-events.js';
@@ -18,27 +18,27 @@ export const FORMAT_MEDIA_TYPES = {
 export type TranscriptFormat = keyof typeof FORMAT_MEDIA_TYPES;
 
 /**
- * Writes the transcript of one video in a format, in pieces. Of several languages, text and subtitles have the first; Markdown has all.
+ * Writes the transcript of one video in a format. Of several languages, text and subtitles have the first; Markdown has all.
  */
-export function* formatTranscript(
+export async function formatTranscript(
   format: TranscriptFormat,
   { transcript, ...video }: { videoId: string; metadata: VideoMetadata; transcript: Transcript },
   { languages, chunkSeconds }: TextForm = { languages: [] },
-): Generator<string, void, undefined> {
+): Promise<string> {
+  await nextTurn();
   const [segments = []] = transcript.values();
   switch (format) {
     case 'text':
-      return yield* plainLines(segments);
+      return plainLines(segments);
     case 'srt':
-      return yield* srt(segments);
+      return srt(segments);
     case 'vtt':
-      return yield* webVtt(segments);
+      return webVtt(segments);
     case 'markdown':
-      yield videoHead(video, 1) + videoNotes(video);
-      yield* videoText(video.videoId, transcript, {
+      return `${videoHead(video, 1)}${videoNotes(video)}${await videoText(video.videoId, transcript, {
         languageLevel: languages.length > 1 ? 2 : undefined,
         chunkSeconds,
-      });
+      })}`;
   }
 }
 
@@ -49,13 +49,11 @@ export async function formatEntry(
   form: TextForm,
 ): Promise<string> {
   const read = await readTranscript(await inflate(transcript));
-  return joinInTurns(formatTranscript(format, { videoId, metadata, transcript: read }, form));
+  return formatTranscript(format, { videoId, metadata, transcript: read }, form);
 }
 
 /** One line for each segment. */
-function* plainLines(segments: readonly Segment[]): Generator<string, void, undefined> {
-  for (const { text } of segments) {
-    const line = lineText(text);
-    yield line === '' ? '' : `${line}\n`;
-  }
+function plainLines(segments: readonly Segment[]): string {
+  const lines = segments.map(({ text }) => lineText(text)).filter((line) => line !== '');
+  return lines.map((line) => `${line}\n`).join('');
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, textOrNull } from '../../domain/fields.js';
+import { count, textOrNull } from '../../domain/schema-fields.js';
 import { page } from '../../http/routes/response-docs.js';
 import {
   DELIVERY_RETENTION_DAYS,

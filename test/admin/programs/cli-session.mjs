@@ -6,15 +6,21 @@ Object.defineProperty(process.stderr, 'isTTY', { value: false });
 
 let commands = 0;
 
-process.on('message', async ({ args, variables }) => {
+// The tests were ended.
+process.on('disconnect', () => process.exit());
+
+process.on('message', async ({ args, variables, signal }) => {
+  // As if it had come from outside, which a test of one process for each command checks.
+  if (signal) return void process.emit(signal, signal);
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, variables);
   process.argv.splice(2, Infinity, ...args);
   const outputs = { stdout: '', stderr: '' };
   const writes = { stdout: process.stdout.write, stderr: process.stderr.write };
   for (const name of Object.keys(outputs)) {
-    process[name].write = (chunk) => {
+    process[name].write = (chunk, written) => {
       outputs[name] += chunk;
+      written?.();
       return true;
     };
   }

@@ -140,7 +140,7 @@ export class UsageQueryDto extends UsageRangeDto {
     default: 'false',
     description: 'Whether to compare the count of every month with the sum of its settled calls.',
   })
-  verify: 'true' | 'false';
+  verify?: string;
 
   @Field.word({
     words: REPORT_GROUPS,

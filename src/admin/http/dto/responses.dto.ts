@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { dateTime } from '../../../domain/fields.js';
+import { dateTime } from '../../../domain/schema-fields.js';
 import { instanceOf, page } from '../../../http/routes/response-docs.js';
 import { ApiKey, type IssuedKey, type RevokedKey, type RotatedKey } from '../../../organizations/api-key.js';
 import { Organization, type DeletedOrganization } from '../../../organizations/organization.entity.js';

@@ -1,7 +1,7 @@
 import { CHANNEL_ID, type ChannelReference, parseChannelReference } from '../../../domain/channel-reference.js';
 import { parseUrl } from '../../../domain/page-url.js';
 import type { Channel } from '../../../domain/transcript.js';
-import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import { YOUTUBE_ORIGIN } from '../egress/http-transport.js';
 import {
   asArray,
   asString,

@@ -1,14 +1,17 @@
 import { Injectable } from '@nestjs/common';
+import type { YoutubeClient } from '../../../config/environment.js';
 import type { ChannelReference } from '../../../domain/channel-reference.js';
-import { ChannelNotFoundError, type UpstreamError } from '../../../domain/errors.js';
+import { ChannelNotFoundError, UpstreamError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
-import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import { YOUTUBE_ORIGIN } from '../egress/http-transport.js';
 import { Attempt } from '../egress/attempt.js';
+import type { Controls } from '../egress/experiment.js';
+import type { BudgetKind } from '../egress/line.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
+import { type FailedResponse, isJsonError, labelOf, UNREACHED } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { CHANNEL_FIELDS } from '../innertube/field-masks.js';
-import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
-import { isJsonError, upstreamError } from './channel-errors.js';
+import { InnertubeClient, type ParsedResponse, type Unparsable } from '../innertube/innertube-client.js';
 import { type ChannelPage, findHandle, readChannelPage, readResolvedUrl } from './channel-page.js';
 
 type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
@@ -21,24 +24,22 @@ interface FoundPage {
   page: Exclude<ChannelPage, { kind: 'moved' | 'terminated' }>;
 }
 
-/** Reads channels through one egress. Throws `ChannelNotFoundError` and `UpstreamError`. */
+/** Reads channels through one egress. Throws `ChannelNotFoundError` and `UpstreamError` (with a `ListReadError` as its cause). */
 @Injectable()
 export class ChannelReader {
   constructor(private readonly innertube: InnertubeClient) {}
 
-  /** The ID of a channel that is named by its URL. */
-  async resolve(reference: NamedReference, scope: RequestScope, redirectsLeft = REDIRECTS_MAX): Promise<string> {
+  /** The ID of a channel. A URL that is not a channel's is answered with none, an unknown one with 404. */
+  async resolve(reference: ChannelReference, scope: RequestScope, redirectsLeft = REDIRECTS_MAX): Promise<string> {
+    if (reference.kind === 'id') return reference.id;
     const url = addressOf(reference);
-    const response = await this.requestUrl(url, scope);
+    if (redirectsLeft < 0) throw tooManyRedirects(url);
+    const path = 'navigation/resolve_url';
+    const query = { kind: 'resolve', client: 'WEB', path, payload: { url }, fields: null } as const;
+    const response = await this.innertube.queryWhole(query, readResolvedUrl, scope);
     const resolved = isJsonError(response, 404) ? null : valueOf(response, url);
     if (resolved === null) throw new ChannelNotFoundError(new Error(`${url} is not the URL of a channel`));
-    if (resolved.kind === 'id') return resolved.id;
-    if (redirectsLeft === 0) throw tooManyRedirects(url);
     return this.resolve(resolved, scope, redirectsLeft - 1);
-  }
-
-  private idOf(reference: ChannelReference, scope: RequestScope): Promise<string> | string {
-    return reference.kind === 'id' ? reference.id : this.resolve(reference, scope);
   }
 
   async read(requestedId: string, scope: RequestScope): Promise<Channel> {
@@ -72,28 +73,21 @@ export class ChannelReader {
         return { channelId, page };
       case 'moved':
         if (redirectsLeft === 0) throw tooManyRedirects(channelId);
-        return this.page(await this.idOf(page.to, scope), scope, redirectsLeft - 1);
+        return this.page(await this.resolve(page.to, scope), scope, redirectsLeft - 1);
       case 'terminated':
         throw new ChannelNotFoundError(new Error(`${channelId} is terminated or does not exist`));
     }
-  }
-
-  /** Requests the channel of a URL: null for a URL that is not a channel's, HTTP 404 for an unknown one. */
-  private requestUrl(url: string, scope: RequestScope): Promise<ParsedResponse<ChannelReference | null>> {
-    const path = 'navigation/resolve_url';
-    const query = { kind: 'resolve', client: 'WEB', path, payload: { url }, fields: null } as const;
-    return this.innertube.queryWhole(query, readResolvedUrl, scope);
   }
 }
 
 function valueOf<T>(response: ParsedResponse<T>, subject: string): T {
   if (response.kind === 'parsed') return response.value;
   if (response.kind === 'unparsable') report('warn', 'youtube_unreadable', { subject, expected: response.expected });
-  throw upstreamError(response, subject);
+  throw listError(response, subject);
 }
 
 function tooManyRedirects(subject: string): UpstreamError {
-  return upstreamError({ kind: 'unparsable', expected: `at most ${REDIRECTS_MAX} redirects` }, subject);
+  return listError({ kind: 'unparsable', expected: `at most ${REDIRECTS_MAX} redirects` }, subject);
 }
 
 const PATHS = { handle: '@', custom: 'c/', user: 'user/', vanity: '' } as const;
@@ -102,4 +96,54 @@ const PATHS = { handle: '@', custom: 'c/', user: 'user/', vanity: '' } as const;
 export function addressOf(reference: NamedReference): string {
   const name = reference.kind === 'handle' ? reference.handle : reference.name;
   return `${YOUTUBE_ORIGIN}/${PATHS[reference.kind]}${encodeURIComponent(name)}`;
+}
+
+/** The reason why a channel or list could not be read, for the log. */
+export class ListReadError extends Error {
+  constructor(
+    subject: string,
+    readonly response: FailedResponse | Unparsable,
+  ) {
+    const reason = 'expected' in response ? `expected ${response.expected}` : labelOf(response);
+    super(`${subject}: ${reason}`, response.kind === 'network' ? { cause: response.cause } : undefined);
+    this.name = 'ListReadError';
+  }
+}
+
+/** The public error for a channel or list that could not be read. */
+export function listError(response: FailedResponse | Unparsable, subject: string): UpstreamError {
+  const cause = new ListReadError(subject, response);
+  if (response.kind === 'blocked')
+    return new UpstreamError('upstream_blocked', cause, response.retryAfterSeconds ?? undefined);
+  if (response.kind === 'busy') return new UpstreamError('upstream_busy', cause, response.retryAfterSeconds);
+  if (response.kind === 'timeout') return new UpstreamError('upstream_timeout', cause);
+  const message = response.kind === 'network' ? UNREACHED : undefined;
+  return new UpstreamError('upstream_failure', cause, undefined, message);
+}
+
+/** Channels that are unlikely to end: that of the platform's first video (jawed, 2005), and YouTube's own. */
+const CONTROL_CHANNELS = ['UC4QobU6STFB0P71PMvOGN5A', 'UCBR8-60-B28hp2BmDPdntcQ'] as const;
+
+/** The channels that are known to be served, as controls for lists, which WEB alone reads. */
+@Injectable()
+export class ControlChannels implements Controls {
+  constructor(private readonly innertube: InnertubeClient) {}
+
+  clients(): readonly YoutubeClient[] {
+    return ['WEB'];
+  }
+
+  ids(): readonly string[] {
+    return CONTROL_CHANNELS;
+  }
+
+  async ask(channelId: string, client: YoutubeClient, _kind: BudgetKind, scope: RequestScope) {
+    const payload = { browseId: channelId };
+    const query = { kind: 'channel', client, path: 'browse', payload, fields: CHANNEL_FIELDS } as const;
+    const response = await this.innertube.query(query, readChannelPage, scope);
+    // Any page of the platform is an answer.
+    if (response.kind !== 'parsed') return response;
+    scope.egress.uses.channel.served('list', client, scope.attempt.sentAtMs);
+    return 'served' as const;
+  }
 }

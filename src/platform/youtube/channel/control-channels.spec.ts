@@ -10,7 +10,7 @@ import type { FailedResponse } from '../egress/upstream-response.js';
 import type { InnertubeQuery } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { ControlChannels } from './control-channels.js';
+import { ControlChannels } from './channel-reader.js';
 
 Logger.overrideLogger(false);
 

@@ -1,11 +1,19 @@
+import { Injectable } from '@nestjs/common';
 import type { Upload } from '../../../domain/transcript.js';
 import type { UploadsListPage } from '../../video-platform.js';
+import { YOUTUBE_ORIGIN } from '../egress/http-transport.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import { report } from '../event-log.js';
+import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
+import { withOptional } from '../optional-work.js';
 import { asVideoId, UnreadableError } from '../response-parsing.js';
+import { UpstreamMetrics } from '../upstream-metrics.js';
+import { listError } from './channel-reader.js';
+import { ListReader } from './list-reader.js';
 import { readInstant } from './listed-upload.js';
 
-/*
- * What is added to the first page of a list of uploads from other lists: the kinds and the publish dates.
- */
+/** How long the dates and kinds of a page may take when nobody waits for them. */
+const BACKGROUND_MS = 10_000;
 
 /** What the feed of a channel states about one of its newest uploads. */
 export interface FeedEntry {
@@ -21,6 +29,63 @@ export interface Additions {
   shorts: UploadsListPage | null;
   /** By video ID. */
   feed: ReadonlyMap<string, FeedEntry> | null;
+}
+
+/** Reads what is added to the first page of a list of uploads, through one egress: the Shorts and the feed of the channel. */
+@Injectable()
+export class ListAdditions {
+  constructor(
+    private readonly innertube: InnertubeClient,
+    private readonly lists: ListReader,
+    private readonly metrics: UpstreamMetrics,
+  ) {}
+
+  /**
+   * What can be read of them; a failure is logged. Rejects only when the scope's signal is aborted.
+   *
+   * @param page the page that they are read for, which is read at the same time: without it they are of no use
+   */
+  async read(channelId: string, page: Promise<unknown>, scope: RequestScope): Promise<Additions> {
+    const add = (optional: RequestScope) =>
+      Promise.all([
+        this.readOrNull('shorts', channelId, optional, () => this.lists.shorts(channelId, optional)),
+        this.readOrNull('feed', channelId, optional, () => this.feed(channelId, optional)),
+      ]);
+    const graceMs = scope.context.background === true ? BACKGROUND_MS : undefined;
+    const [, added] = await withOptional(scope, () => page.catch(() => undefined), add, graceMs);
+    return { shorts: added?.[0] ?? null, feed: added?.[1] ?? null };
+  }
+
+  /**
+   * What the channel's feed states about the newest 15 uploads. The platform answers 404 for every channel for days at a time
+   * (reported for February, April and September 2026): then it states nothing.
+   */
+  private async feed(channelId: string, scope: RequestScope): Promise<Map<string, FeedEntry>> {
+    const url = new URL('/feeds/videos.xml', YOUTUBE_ORIGIN);
+    url.searchParams.set('channel_id', channelId);
+    const response = await this.innertube.fetchText('feed', 'WEB', url, scope);
+    if (response.kind === 'http-error' && response.status === 404) return new Map();
+    const feed = response.kind === 'ok' ? parsed(() => readFeed(response.body)) : response;
+    if (feed.kind === 'parsed') return feed.value;
+    throw listError(feed, 'feed');
+  }
+
+  private async readOrNull<T>(
+    kind: string,
+    channelId: string,
+    scope: RequestScope,
+    read: () => Promise<T>,
+  ): Promise<T | null> {
+    try {
+      return await read();
+    } catch (error) {
+      if (scope.context.signal.aborted) this.metrics.notice(kind, 'WEB', 'given-up');
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+      const message = cause instanceof Error ? cause.message : String(cause);
+      report('log', 'youtube_side_list_failed', { kind, channelId, message });
+      return null;
+    }
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { unlistedVideo } from '../../../domain/transcript.js';
-import { type ListProgress, NOTHING_LISTED, pageAfter, readContinuation } from './list-progress.js';
+import { type ListProgress, NOTHING_LISTED, pageAfter, readContinuation } from './list-reader.js';
 
 interface Read {
   count: number;

@@ -16,13 +16,13 @@ import {
 import { newScope } from '../../../../test/youtube/egresses.js';
 import { ContinuationRejectedError, type UploadsListPage } from '../../video-platform.js';
 import { RequestQueue } from '../egress/request-queue.js';
-import { RetryBudget } from '../egress/retry.js';
+import { RetryBudget } from '../egress/attempt.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import type { InnertubeQuery } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ChannelReader } from './channel-reader.js';
-import { withAdditions } from './list-additions.js';
+import { ListAdditions, withAdditions } from './list-additions.js';
 import { ListReader } from './list-reader.js';
 
 Logger.overrideLogger(false);
@@ -54,12 +54,13 @@ function open(respond: (argument: string) => unknown, feed: UpstreamResponse = F
   });
   const metrics = new UpstreamMetrics(new Registry(), new RequestQueue(1));
   const lists = new ListReader(innertube, new ChannelReader(innertube), metrics);
+  const additions = new ListAdditions(innertube, lists, metrics);
   const page = (after?: string, ofPage = retries) => lists.uploads(CHANNEL_ID, after, scope(ofPage));
   return {
     page,
     described: async () => {
       const read = await page();
-      return withAdditions(read, await lists.additions(CHANNEL_ID, Promise.resolve(), scope()));
+      return withAdditions(read, await additions.read(CHANNEL_ID, Promise.resolve(), scope()));
     },
     requested,
   };

@@ -1,18 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { PlaylistNotFoundError } from '../../../domain/errors.js';
 import { ContinuationRejectedError, type PlaylistPage, type UploadsListPage } from '../../video-platform.js';
-import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
+import { isJsonError } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { PLAYLIST_FIELDS, UPLOADS_FIELDS } from '../innertube/field-masks.js';
-import { InnertubeClient, parsed, type ParsedResponse } from '../innertube/innertube-client.js';
-import { withOptional } from '../optional-work.js';
+import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { isJsonError, upstreamError } from './channel-errors.js';
-import { ChannelReader } from './channel-reader.js';
-import { type Additions, type FeedEntry, readFeed } from './list-additions.js';
-import { NOTHING_LISTED, pageAfter, readContinuation, unreadableAfter } from './list-progress.js';
-import { hasContents, type ParsedListPage, readPlaylistPage } from './playlist-page.js';
+import { ChannelReader, listError } from './channel-reader.js';
+import { hasContents, type ListPage, type ParsedListPage, readPlaylistPage } from './playlist-page.js';
 
 /** A list, and its metric label: all uploads of a channel, its Shorts, or a playlist that a caller names. */
 type ListKind = 'uploads' | 'shorts' | 'playlist';
@@ -21,9 +17,6 @@ type NoList = Extract<ParsedListPage, { kind: 'none' }>;
 type ReadPage = { kind: 'page'; title: string | null; page: UploadsListPage } | NoList;
 
 const NO_UPLOADS: UploadsListPage = { uploads: [], next: null, incomplete: false, hidden: 0, pages: 1 };
-
-/** How long the dates and kinds of a page may take when nobody waits for them. */
-const BACKGROUND_MS = 10_000;
 
 /**
  * Selects the list that contains deleted and private videos, which is hidden otherwise (recorded in January 2026, and sent
@@ -57,59 +50,10 @@ export class ListReader {
     return { ...read.page, playlist: after === undefined ? { id, title: read.title } : null };
   }
 
-  /**
-   * The Shorts and the feed of a channel, as far as they can be read; a failure is logged.
-   *
-   * @param page the page that they are read for, which is read at the same time: without it they are of no use
-   */
-  async additions(channelId: string, page: Promise<unknown>, scope: RequestScope): Promise<Additions> {
-    const add = (optionalScope: RequestScope) =>
-      Promise.all([
-        this.optional('shorts', channelId, optionalScope, () => this.shorts(channelId, optionalScope)),
-        this.optional('feed', channelId, optionalScope, () => this.feed(channelId, optionalScope)),
-      ]);
-    const graceMs = scope.context.background === true ? BACKGROUND_MS : undefined;
-    const [, added] = await withOptional(scope, () => page.catch(() => undefined), add, graceMs);
-    const [shorts, feed] = added ?? [null, null];
-    return { shorts, feed };
-  }
-
-  private async shorts(channelId: string, scope: RequestScope): Promise<UploadsListPage> {
+  /** Reads the first page of the Shorts of a channel. One without the list may have Shorts all the same (reported in March 2025). */
+  async shorts(channelId: string, scope: RequestScope): Promise<UploadsListPage> {
     const read = await this.page('shorts', listOf(channelId, 'UUSH'), undefined, scope);
-    // A channel without the list may have Shorts all the same (reported in March 2025), so nothing follows for its uploads.
     return read.kind === 'page' ? read.page : unreadableAfter(NOTHING_LISTED);
-  }
-
-  /**
-   * What the channel's feed states about the newest 15 uploads. The platform answers 404 for every channel for days at a time
-   * (reported for February, April and September 2026): then it states nothing.
-   */
-  private async feed(channelId: string, scope: RequestScope): Promise<Map<string, FeedEntry>> {
-    const url = new URL('/feeds/videos.xml', YOUTUBE_ORIGIN);
-    url.searchParams.set('channel_id', channelId);
-    const response = await this.innertube.fetchText('feed', 'WEB', url, scope);
-    if (response.kind === 'http-error' && response.status === 404) return new Map();
-    const feed = response.kind === 'ok' ? parsed(() => readFeed(response.body)) : response;
-    if (feed.kind === 'parsed') return feed.value;
-    throw upstreamError(feed, 'feed');
-  }
-
-  /** Reads an addition to the list; a failure is logged and returns null. Never rejects. */
-  private async optional<T>(
-    kind: string,
-    channelId: string,
-    scope: RequestScope,
-    read: () => Promise<T>,
-  ): Promise<T | null> {
-    try {
-      return await read();
-    } catch (error) {
-      if (scope.context.signal.aborted) this.metrics.notice(kind, 'WEB', 'given-up');
-      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-      const message = cause instanceof Error ? cause.message : String(cause);
-      report('log', 'youtube_side_list_failed', { kind, channelId, message });
-      return null;
-    }
   }
 
   /**
@@ -134,7 +78,7 @@ export class ListReader {
     if (kind === 'playlist' && isJsonError(response, 404)) return { kind: 'none', state: 'unknown' };
     if (response.kind === 'unparsable' && kind !== 'shorts')
       return { kind: 'page', title: null, page: reported(listId, unreadableAfter(progress)) };
-    if (response.kind !== 'parsed') throw upstreamError(response, listId);
+    if (response.kind !== 'parsed') throw listError(response, listId);
     const read = response.value;
     if (read.kind === 'none' && after !== null) throw new ContinuationRejectedError();
     if (read.kind === 'none') return read;
@@ -174,4 +118,83 @@ function reported(listId: string, page: UploadsListPage): UploadsListPage {
 /** The ID of a list of a channel: `UU` of its uploads, `UUSH` of its Shorts. */
 function listOf(channelId: string, prefix: 'UU' | 'UUSH'): string {
   return `${prefix}${channelId.slice(2)}`;
+}
+
+/** How far a list was read, over its pages: what decides at its end whether it is complete. */
+export interface ListProgress {
+  pages: number;
+  listed: number;
+  /** How many videos the list states without those that it hides; null when it does not. */
+  expected: number | null;
+  /** Whether an entry could not be read: a video, or a continuation. */
+  unread: boolean;
+}
+
+/** Where a list goes on: how far it was read, and the platform's token of the next page. */
+export interface Continuation {
+  progress: ListProgress;
+  token: string;
+}
+
+export const NOTHING_LISTED: ListProgress = { pages: 0, listed: 0, expected: null, unread: false };
+
+/** Far above any channel: a list that is still not at its end repeats itself, and ends there. */
+const PAGES_MAX = 5_000;
+/** Pages of all lists have up to 100 entries. */
+const PAGE_ENTRIES = 100;
+/** Hidden videos count in the header, and not always with a notice. */
+const UNLISTED_SHARE = 0.02;
+
+/** A page as the caller gets it, after what was read of its list before. */
+export function pageAfter(before: ListProgress, page: Omit<ListPage, 'kind' | 'title' | 'shape'>): UploadsListPage {
+  const { uploads, next } = page;
+  const pages = before.pages + 1;
+  const progress: ListProgress = {
+    pages,
+    listed: before.listed + uploads.length,
+    expected: page.stated ?? before.expected,
+    unread: before.unread || page.unread !== 'nothing',
+  };
+  if (next !== null && pages < PAGES_MAX)
+    return { uploads, next: writeContinuation({ progress, token: next }), incomplete: false, hidden: null, pages };
+  const incomplete = next !== null || !isComplete(progress);
+  const isUnread = next !== null || page.unread === 'end';
+  const hidden = incomplete && isUnread ? null : Math.max(0, (progress.expected ?? 0) - progress.listed);
+  return { uploads, next: null, incomplete, hidden, pages };
+}
+
+/** The end of a list whose next page cannot be read. */
+export function unreadableAfter({ pages }: ListProgress): UploadsListPage {
+  return { uploads: [], next: null, incomplete: true, hidden: null, pages };
+}
+
+/**
+ * Whether a list that ended is complete: when it has as many videos as it states, or states none and everything was read. A
+ * few may be missing, but not where lists are known to stop early: after whole pages.
+ */
+function isComplete({ listed, expected, unread }: ListProgress): boolean {
+  if (expected === null) return !unread;
+  const stopsEarly = unread || (listed > 0 && listed % PAGE_ENTRIES === 0);
+  return listed >= expected - (stopsEarly ? 0 : Math.max(1, Math.floor(expected * UNLISTED_SHARE)));
+}
+
+/**
+ * `<number of the next page>:<listed>/<expected>:<the platform's token>`. In jobs of a former version, after the number and a
+ * semicolon, there are Shorts that nothing needs any more.
+ */
+const CONTINUATION = /^(\d{1,6})(?:;[^:]*)?:(\d{1,7})\/(\d{1,7})?(!)?:(.+)$/s;
+
+/** The text by which any process continues a list. */
+function writeContinuation({ progress, token }: Continuation): string {
+  const { pages, listed, expected, unread } = progress;
+  return `${pages + 1}:${listed}/${expected ?? ''}${unread ? '!' : ''}:${token}`;
+}
+
+/** Null for a text that is no continuation. */
+export function readContinuation(text: string): Continuation | null {
+  const [, number, listed, expected, unread, token] = CONTINUATION.exec(text) ?? [];
+  if (number === undefined || token === undefined) return null;
+  const counted = expected === undefined ? null : Number(expected);
+  const progress = { pages: Number(number) - 1, listed: Number(listed), expected: counted, unread: unread === '!' };
+  return { progress, token };
 }

@@ -7,7 +7,8 @@ import { DomainError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
 import { type ReadingContext, VideoPlatform } from '../../video-platform.js';
 import { EgressPool } from '../egress/egress-pool.js';
-import { type ControlEnd, Experiment } from '../egress/experiment.js';
+import type { ControlEnd } from '../egress/egress.js';
+import { Experiment } from '../egress/experiment.js';
 import { ExchangeListener } from '../egress/http-transport.js';
 import { YoutubeModule } from '../youtube.module.js';
 

@@ -31,3 +31,15 @@ export class Attempt {
  */
 export const ATTEMPT_ENDS = ['answered', 'refused', 'unreached', 'busy', 'restricted'] as const;
 export type AttemptEnd = (typeof ATTEMPT_ENDS)[number];
+
+/** The retries that all requests for one video or one list share. */
+export class RetryBudget {
+  constructor(private remaining: number) {}
+
+  /** Uses one retry; false when none remains. */
+  take(): boolean {
+    if (this.remaining <= 0) return false;
+    this.remaining -= 1;
+    return true;
+  }
+}

@@ -2,11 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { newContext, newExperiment, newPool, nextEgress } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
-import type { AttemptEnd } from './attempt.js';
-import { type AttemptResult, readThroughEgresses } from './egress-failover.js';
-import type { EgressPool } from './egress-pool.js';
+import { type AttemptEnd, RetryBudget } from './attempt.js';
+import type { AttemptResult, EgressPool } from './egress-pool.js';
 import type { RequestScope } from './request-pipeline.js';
-import { RetryBudget } from './retry.js';
 
 Logger.overrideLogger(false);
 
@@ -17,7 +15,7 @@ function read<T>(
   context: ReadingContext = newContext(),
   retries: number | RetryBudget = 0,
 ) {
-  return readThroughEgresses(egresses, {
+  return egresses.read({
     use: 'video',
     subject: 'a video',
     context,

@@ -6,7 +6,8 @@ import { newContext, newPool, newScope, nextEgress } from '../../../../test/yout
 import type { ReadingContext } from '../../video-platform.js';
 import { Attempt } from './attempt.js';
 import type { Doubt, Verdict } from './egress.js';
-import { type ControlEnd, type Controls, Experiment } from './experiment.js';
+import { type Controls, Experiment } from './experiment.js';
+import type { ControlEnd } from './egress.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { RequestQueue } from './request-queue.js';
 

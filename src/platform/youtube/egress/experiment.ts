@@ -1,13 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import type { YoutubeClient } from '../../../config/environment.js';
-import { withTimeout } from '../../../domain/with-timeout.js';
+import { withTimeout, unlessAborted } from '../../../domain/with-timeout.js';
 import type { ControlResult } from '../../egress-states.js';
 import { report } from '../event-log.js';
-import { unlessAborted } from '../unless-aborted.js';
 import type { UpstreamMetrics } from '../upstream-metrics.js';
 import { otherApps } from '../video/client-fallback.js';
 import type { UseName } from './attempt.js';
-import type { Doubt, Egress, EgressUse, Verdict } from './egress.js';
+import type { ControlEnd, Doubt, Egress, EgressUse, Probes, Verdict } from './egress.js';
 import type { BudgetKind } from './line.js';
 import { type RequestScope, serviceScope } from './request-pipeline.js';
 import { type FailedResponse, isUnreached } from './upstream-response.js';
@@ -17,9 +16,6 @@ const OTHERS_WAIT_MS = 30_000;
 /** The time for a control before the deadline. */
 const CONTROL_MS = 5_000;
 const TIMEOUT_MS = 20_000;
-
-/** How the request for a control ended. `unreached`: no response of the platform arrived. `unknown`: it said nothing. */
-export type ControlEnd = Exclude<ControlResult, 'client_refused'>;
 
 /** The controls of one use: videos, or channels, that are known to be served. */
 export interface Controls {
@@ -34,8 +30,8 @@ export interface Controls {
     kind: BudgetKind,
     scope: RequestScope,
   ): Promise<ControlEnd | FailedResponse | { kind: 'unparsable' }>;
-  /** A client was refused at an egress while another was served. */
-  rest(egress: Egress, client: YoutubeClient): void;
+  /** A client was refused at an egress while another was served. None where there is no other client. */
+  rest?(egress: Egress, client: YoutubeClient): void;
 }
 
 /** One control that was asked for. */
@@ -60,7 +56,7 @@ const RESULTS: Readonly<Record<Verdict, ControlResult>> = {
  * another caller that was sent later, which costs nothing, or else a control. Until then nobody else is affected, unless a
  * second channel or video in a row is refused: then what has not started waits for the verdict.
  */
-export class Experiment {
+export class Experiment implements Probes {
   /** By the name of an egress and its use: the controls at the ends of pauses, so that each is asked for with another client. */
   private readonly probes = new Map<string, number>();
   /** The same: the clients whose controls were refused since an experiment paused the egress. */
@@ -135,7 +131,7 @@ export class Experiment {
     const asked = second ? [first, second] : [first];
     if (verdict === 'client-refused') {
       use.clientRefused(kind, client);
-      controls.rest(egress, client);
+      controls.rest?.(egress, client);
     } else if (verdict === 'address-refused' && !egress.gateway) {
       const retryAfter = asked.find(({ retryAfterSeconds }) => retryAfterSeconds !== null);
       use.line.pause(kind, retryAfter?.retryAfterSeconds ?? null);
@@ -182,7 +178,7 @@ export class Experiment {
     const { end } = await this.ask(egress, client, kind ?? 'player', '', probes);
     if (end !== 'served' || kind === null) return end;
     // The clients were refused, and perhaps never the address: the next videos begin with the one that is served.
-    for (const each of refused) if (each !== client) controls.rest(egress, each);
+    for (const each of refused) if (each !== client) controls.rest?.(egress, each);
     this.refused.delete(key);
     return end;
   }

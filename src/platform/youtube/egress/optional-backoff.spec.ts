@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { OptionalBackoff } from './optional-backoff.js';
+import { OptionalBackoff } from './egress.js';
 import type { UpstreamResponse } from './upstream-response.js';
 
 const REFUSED: UpstreamResponse = { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 3_600 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyPathAndQuery } from '../../../../test/texts/any-text.js';
-import { addressKind, contactedUrl } from './platform-url.js';
+import { addressKind, contactedUrl } from './http-transport.js';
 
 describe('addressKind', () => {
   it.each(['https://www.youtube.com/api/timedtext?v=x', 'https://youtube.com/', 'https://m.youtube.com/watch'])(

@@ -1,15 +1,32 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { Injectable, Optional } from '@nestjs/common';
 import { Environment } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { Attempt, type UseName } from './attempt.js';
+import { Attempt, RetryBudget, type UseName } from './attempt.js';
 import type { Egress } from './egress.js';
-import { ExchangeListener, isTimeout, type OutgoingRequest, transfer, UnreadableBodyError } from './http-transport.js';
+import {
+  ExchangeListener,
+  isTimeout,
+  type OutgoingRequest,
+  transfer,
+  UnreadableBodyError,
+  addressKind,
+} from './http-transport.js';
 import type { BudgetKind } from './line.js';
-import { addressKind } from './platform-url.js';
 import { RequestQueue } from './request-queue.js';
-import { RetryBudget, withRetries } from './retry.js';
-import { classifyResponse, isHardRefusal, labelOf, withJson, type UpstreamResponse } from './upstream-response.js';
+import {
+  classifyResponse,
+  isHardRefusal,
+  isUnreached,
+  labelOf,
+  withJson,
+  type UpstreamResponse,
+} from './upstream-response.js';
+
+/** The n-th wait is anything from 0 to this times 2^n. */
+const DELAY_BASE_MS = 250;
+const DELAY_MAX_MS = 4_000;
 
 /** One attempt at a channel or video through one egress, and what its requests share. */
 export interface RequestScope {
@@ -160,4 +177,42 @@ function budgetOf(kind: string): { use: UseName; budget: BudgetKind | null } {
     default:
       return { use: 'channel', budget: kind === 'feed' ? null : 'list' };
   }
+}
+
+/** Randomness and time, which tests replace. Waiting rejects with the signal's reason when it is aborted. */
+export const REAL_RETRY_ENVIRONMENT = {
+  random: (): number => Math.random(),
+  now: (): number => performance.now(),
+  sleep: (ms: number, signal: AbortSignal): Promise<void> =>
+    wait(ms, undefined, { signal }).catch(() => signal.throwIfAborted()),
+};
+
+/**
+ * Repeats a request after a transient failure: a 5xx, a broken connection, a timeout, a truncated or empty response. Any other
+ * response is returned immediately, a refusal too because another egress may serve, and so is a failure whose retry would
+ * start after the deadline.
+ *
+ * @param hasAlternative whether another egress can be tried: then it is, where no response of the platform arrived
+ */
+export async function withRetries(
+  send: () => Promise<UpstreamResponse>,
+  budget: RetryBudget,
+  context: ReadingContext,
+  hasAlternative: boolean,
+  environment: typeof REAL_RETRY_ENVIRONMENT = REAL_RETRY_ENVIRONMENT,
+): Promise<UpstreamResponse> {
+  for (let retries = 0; ; retries += 1) {
+    const response = await send();
+    const waitMs = environment.random() * Math.min(DELAY_MAX_MS, DELAY_BASE_MS * 2 ** retries);
+    const isLate = environment.now() + waitMs >= context.deadlineAtMs;
+    if (!isTransient(response) || (hasAlternative && isUnreached(response)) || isLate || !budget.take())
+      return response;
+    await environment.sleep(waitMs, context.signal);
+  }
+}
+
+function isTransient(response: UpstreamResponse): boolean {
+  if (response.kind === 'blocked') return response.reason === 'empty-body';
+  if (response.kind === 'http-error') return response.status >= 500 || response.status === 408;
+  return response.kind !== 'ok' && response.kind !== 'busy';
 }

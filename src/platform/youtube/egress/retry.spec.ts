@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { newContext } from '../../../../test/youtube/egresses.js';
 import type { UpstreamResponse } from './upstream-response.js';
-import { REAL_RETRY_ENVIRONMENT, RetryBudget, withRetries } from './retry.js';
+import { RetryBudget } from './attempt.js';
+import { REAL_RETRY_ENVIRONMENT, withRetries } from './request-pipeline.js';
 
 const OK: UpstreamResponse = { kind: 'ok', media: 'json', body: '{}' };
 const SERVER_ERROR: UpstreamResponse = { kind: 'http-error', status: 500, media: 'json' };

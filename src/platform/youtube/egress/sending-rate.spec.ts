@@ -150,8 +150,40 @@ describe('the rate', () => {
         }
         return count;
       };
-      return { rate, clock, serveAllowed };
+      /** The same of what is admitted, beside something each second. */
+      const admitted = (minutes: number, beside: () => void = () => undefined) => {
+        let count = 0;
+        for (const untilMs = clock.nowMs + minutes * MINUTE_MS; clock.nowMs < untilMs; clock.nowMs += 20) {
+          if (clock.nowMs % 1_000 === 0) beside();
+          if (!rate.admitsBackground) continue;
+          rate.spend(clock.nowMs - 20, true);
+          rate.grow();
+          count += 1;
+        }
+        return count;
+      };
+      return { rate, clock, serveAllowed, admitted };
     };
+
+    it('admits forty at once, then twenty a minute, which doubles in three minutes beside calls', () => {
+      const { rate, admitted } = apart();
+      const call = () => rate.spend(null);
+      expect(admitted(1 / 60, call)).toBe(40);
+      expect(admitted(1, call)).toBeCloseTo(22, -1);
+      admitted(2, call);
+      expect(admitted(1, call) / 44).toBeCloseTo(1, 1);
+      expect([rate.perMinute, rate.waitMs(true)]).toEqual([null, 0]);
+    });
+
+    it('admits more from half a minute without calls on, and with the next call as many as at the start', () => {
+      const { rate, admitted } = apart();
+      rate.spend(null);
+      expect(admitted(0.5)).toBeLessThan(60);
+      expect(admitted(1)).toBeGreaterThan(300);
+      const call = () => rate.spend(null);
+      admitted(1 / 60, call);
+      expect(admitted(1, call)).toBeLessThan(30);
+    });
 
     it('is learned from their refusal, which limits no call', () => {
       const { rate, serveAllowed } = apart();

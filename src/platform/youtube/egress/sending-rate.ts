@@ -22,11 +22,17 @@ const BACKGROUND_SHARE = 2 / 3;
 /** What they sent is counted over at least this time: at once they send what is due, as fast as it is answered. */
 const BACKGROUND_COUNTED_MS_MIN = 60_000;
 const COUNTED_MS_MIN = 1_000;
+/** The first rate of background requests, and how many may be sent at once before a refusal. */
+const BACKGROUND_PER_MINUTE_FIRST = 20;
+const BACKGROUND_BURST_FIRST = 40;
+/** Before a refusal it doubles in this time while it is alone: no call has sent a request for so long. */
+const ALONE_DOUBLING_SECONDS = 10;
+const ALONE_MS = 30_000;
 
 interface RateLimits {
   /** The most requests a minute; 0: the rate is never limited; undefined: no ceiling. */
   ceilingPerMinute?: number | undefined;
-  /** `apart`: background requests learn a rate of their own, and what is refused to them limits no call. `only`: that rate. */
+  /** `apart`: background requests have a rate of their own, and what is refused to them limits no call. `only`: that rate. */
   background?: 'apart' | 'only';
 }
 
@@ -35,10 +41,13 @@ interface RateLimits {
  * address. Then it starts at 12 a minute and grows as TCP does: it doubles up to half of what was sent a minute while there was
  * demand, then increases linearly. There is demand while something waits for a slot or for the rate: what is sent without
  * it shows the use and not the budget, so that a refusal limits nothing.
+ *
+ * Background requests with a rate of their own have one from the start. Before a refusal it limits what is claimed
+ * (`admitsBackground`), and begins anew at 20 a minute with the first call after 30 seconds without any.
  */
 export class SendingRate {
   /** Requests a second; infinite until a refusal. */
-  private learned = Infinity;
+  private learned: number;
   /** Half of the rate that was refused. */
   private threshold = Infinity;
   private readonly ceiling: number;
@@ -50,6 +59,8 @@ export class SendingRate {
   private demandMs = 0;
   private sentAtMs = -Infinity;
   private grownAtMs = 0;
+  /** When a call has sent a request, for the rate of background requests. */
+  private calledAtMs = -Infinity;
 
   /** @param now milliseconds of a monotonic clock */
   constructor(
@@ -58,17 +69,24 @@ export class SendingRate {
   ) {
     const { ceilingPerMinute, background } = limits;
     this.ceiling = ceilingPerMinute ? ceilingPerMinute / 60 : Infinity;
+    this.learned = background === 'only' ? BACKGROUND_PER_MINUTE_FIRST / 60 : Infinity;
     this.background = background === 'apart' ? new SendingRate({ background: 'only' }, now) : null;
   }
 
   /** Requests a minute that may be sent, of background work when calls are not limited; null for no limit. */
   get perMinute(): number | null {
-    return this.perSecond === Infinity ? (this.background?.perMinute ?? null) : this.perSecond * 60;
+    const isLimited = this.isRefused || this.ceiling < Infinity;
+    return isLimited ? this.perSecond * 60 : (this.background?.perMinute ?? null);
+  }
+
+  /** Whether background work may begin something new that sends a request. */
+  get admitsBackground(): boolean {
+    return this.waitMs(true) === 0 && (this.background?.available ?? 1) >= 1;
   }
 
   /** Milliseconds until a request may be sent after `ahead` others. */
   waitMs(background: boolean, ahead = 0): number {
-    const ownMs = background ? (this.background?.waitMs(false, ahead) ?? 0) : 0;
+    const ownMs = background && this.background?.isRefused === true ? this.background.waitMs(false, ahead) : 0;
     if (this.perSecond === Infinity) return ownMs;
     // At most half of burst − 1, because a background request needs one more than the reserve.
     const reserve = background ? Math.min(RESERVED_SHARE * this.burst, (this.burst - 1) / 2) : 0;
@@ -80,6 +98,7 @@ export class SendingRate {
     const nowMs = this.now();
     this.addTokens(-1);
     if (background && this.background) return this.background.spend(null);
+    this.background?.called();
     const unsentMs = nowMs - this.sentAtMs;
     this.sentAtMs = nowMs;
     const isBackground = this.limits.background === 'only';
@@ -106,7 +125,8 @@ export class SendingRate {
     this.grownAtMs = nowMs;
     const most = this.limits.background === 'only' ? 2 * BACKGROUND_SHARE * this.threshold : this.ceiling;
     if (this.learned === Infinity || this.learned >= most) return;
-    const doubled = this.learned * 2 ** (seconds / DOUBLING_SECONDS);
+    const isAlone = !this.isRefused && nowMs - this.calledAtMs > ALONE_MS;
+    const doubled = this.learned * 2 ** (seconds / (isAlone ? ALONE_DOUBLING_SECONDS : DOUBLING_SECONDS));
     if (doubled <= this.threshold) this.learned = doubled;
     else this.learned += (this.threshold / REGROWTH_SECONDS) * seconds;
   }
@@ -127,12 +147,24 @@ export class SendingRate {
     this.sentAtMs = -Infinity;
   }
 
+  /** A call has sent a request: what was learned without any calls says nothing about what is left beside them. */
+  private called(): void {
+    const nowMs = this.now();
+    if (!this.isRefused && nowMs - this.calledAtMs > ALONE_MS) this.learned = BACKGROUND_PER_MINUTE_FIRST / 60;
+    this.calledAtMs = nowMs;
+  }
+
+  /** Whether a refusal limits it. */
+  private get isRefused(): boolean {
+    return this.threshold < Infinity;
+  }
+
   private get perSecond(): number {
     return Math.min(this.learned, this.ceiling);
   }
 
   private get burst(): number {
-    const learned = Math.max(BURST_MIN, BURST_SECONDS * this.learned);
+    const learned = Math.max(this.isRefused ? BURST_MIN : BACKGROUND_BURST_FIRST, BURST_SECONDS * this.learned);
     return Math.min(learned, Math.max(1, CEILING_BURST_SECONDS * this.ceiling));
   }
 

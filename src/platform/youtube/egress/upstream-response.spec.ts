@@ -133,11 +133,10 @@ describe('what a response says', () => {
       'captcha' | 'consent' | 'too-many-requests' | 'automated-queries' | 'forbidden' | 'empty-body' | 'exit-shut',
   ) => ({ kind: 'blocked', reason, retryAfterSeconds: null }) as const;
 
-  it('is for certain about the address for 429 and the pages of the platform only', () => {
-    for (const reason of ['captcha', 'consent', 'too-many-requests', 'automated-queries'] as const)
+  it('is for certain about the address for 429, the pages of the platform and what was not sent for these', () => {
+    for (const reason of ['captcha', 'consent', 'too-many-requests', 'automated-queries', 'exit-shut'] as const)
       expect(isHardRefusal(blocked(reason))).toBe(true);
-    for (const reason of ['forbidden', 'empty-body', 'exit-shut'] as const)
-      expect(isHardRefusal(blocked(reason))).toBe(false);
+    for (const reason of ['forbidden', 'empty-body'] as const) expect(isHardRefusal(blocked(reason))).toBe(false);
   });
 
   it.each<[UpstreamResponse, boolean, string]>([

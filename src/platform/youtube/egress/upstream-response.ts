@@ -1,6 +1,6 @@
 import { parseUrl } from '../../../domain/page-url.js';
 import { parseJson } from '../../../domain/parse-json.js';
-import { addressKind, YOUTUBE_ORIGIN } from './platform-url.js';
+import { addressKind, YOUTUBE_ORIGIN } from './http-transport.js';
 
 /** Why the platform refuses the caller rather than the requested resource. */
 type BlockReason =
@@ -46,25 +46,14 @@ export type UpstreamResponse = ReadableResponse | FailedResponse;
 
 /** The label of a response for logs and metrics, from a small set; it never contains text from the platform. */
 export function labelOf(response: UpstreamResponse): string {
-  switch (response.kind) {
-    case 'ok':
-      // A caption URL refuses with an empty body, so it has its own label.
-      return response.media === 'empty' ? 'empty' : 'ok';
-    case 'blocked':
-      return `blocked:${response.reason}`;
-    case 'http-error':
-      return `http-${Math.floor(response.status / 100)}xx`;
-    case 'foreign-page':
-      return 'unreadable';
-    case 'busy':
-    case 'timeout':
-    case 'network':
-    case 'unreadable':
-      return response.kind;
-  }
+  // A caption URL refuses with an empty body, so it has its own label.
+  if (response.kind === 'ok') return response.media === 'empty' ? 'empty' : 'ok';
+  if (response.kind === 'blocked') return `blocked:${response.reason}`;
+  if (response.kind === 'http-error') return `http-${Math.floor(response.status / 100)}xx`;
+  return response.kind === 'foreign-page' ? 'unreadable' : response.kind;
 }
 
-/** Whether a response refuses the address and its kind of request for certain: the platform's pages and 429 say so. */
+/** Whether the address and its kind of request are refused for certain: the platform's pages and 429 say so, or a pause that followed. */
 export function isHardRefusal(response: UpstreamResponse): boolean {
   return response.kind === 'blocked' && HARD_REASONS.has(response.reason);
 }
@@ -74,6 +63,7 @@ const HARD_REASONS: ReadonlySet<BlockReason> = new Set([
   'captcha',
   'consent',
   'automated-queries',
+  'exit-shut',
 ]);
 
 /** What a caller reads when no response of the platform arrived. */
@@ -85,6 +75,14 @@ export function isUnreached(response: { kind: string; media?: Media }): boolean 
   return (
     kind === 'network' || kind === 'timeout' || kind === 'foreign-page' || (kind === 'http-error' && media === 'html')
   );
+}
+
+/** Whether the platform answered with a JSON error. An HTML page with these statuses comes from a gateway or another server. */
+export function isJsonError(
+  response: { kind: string; status?: number; media?: Media },
+  ...statuses: number[]
+): boolean {
+  return response.kind === 'http-error' && response.media === 'json' && statuses.includes(response.status ?? 0);
 }
 
 /** Parses a response to a POST, which is JSON. */

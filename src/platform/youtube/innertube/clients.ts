@@ -1,7 +1,6 @@
 import type { ClientFields } from '../../../config/client-overrides.js';
 import { YOUTUBE_CLIENTS, type YoutubeClient } from '../../../config/environment.js';
-import type { OutgoingRequest } from '../egress/http-transport.js';
-import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import { type OutgoingRequest, YOUTUBE_ORIGIN } from '../egress/http-transport.js';
 
 /** What the requests of one client have in common. */
 interface ClientProfile {

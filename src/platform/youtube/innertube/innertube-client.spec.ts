@@ -5,7 +5,7 @@ import { newScope } from '../../../../test/youtube/egresses.js';
 import { Environment } from '../../../config/environment.js';
 import { type PendingRequest, RequestPipeline } from '../egress/request-pipeline.js';
 import { RequestQueue } from '../egress/request-queue.js';
-import { RetryBudget } from '../egress/retry.js';
+import { RetryBudget } from '../egress/attempt.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
 import { IncompletePageError } from '../response-parsing.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';

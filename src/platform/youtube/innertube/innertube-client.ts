@@ -3,16 +3,16 @@ import { LRUCache } from 'lru-cache';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import { Attempt } from '../egress/attempt.js';
 import type { Egress } from '../egress/egress.js';
-import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import { YOUTUBE_ORIGIN } from '../egress/http-transport.js';
 import { RequestPipeline, type RequestScope, serviceScope } from '../egress/request-pipeline.js';
-import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
+import { type FailedResponse, isJsonError, type UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { at, asString, IncompletePageError, isObject, UnreadableError } from '../response-parsing.js';
-import { unlessAborted } from '../unless-aborted.js';
+import { unlessAborted } from '../../../domain/with-timeout.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ClientRequests, CONFIGURED, type InnertubeQuery, type VersionForm } from './clients.js';
 import { CLIENTS_MAX, VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
-import { isInvalidRequest, type VersionProbes, WebVersion } from './web-version.js';
+import { type VersionProbes, WebVersion } from './web-version.js';
 
 /** Longest wait for visitor data; past it requests send none. */
 const VISITOR_TIMEOUT_MS = 5_000;
@@ -37,6 +37,9 @@ export interface Unparsable {
 
 export type ParsedResponse<T> = { kind: 'parsed'; value: T } | Unparsable | FailedResponse;
 
+/** Reads a response; throws `UnreadableError` for an unexpected one. `visitor` is the visitor data of the exchange. */
+type Parse<T> = (response: unknown, visitor: VisitorExchange) => T;
+
 /** Composes InnerTube requests, sends them through the pipeline and parses their responses. */
 @Injectable()
 export class InnertubeClient {
@@ -60,27 +63,22 @@ export class InnertubeClient {
   /**
    * Sends a query and parses its JSON. A 400 of a list, name or channel concerns that and not the version of WEB. Rejects only
    * when the scope's signal is aborted.
-   *
-   * @param parse throws `UnreadableError` for an unexpected response; `visitor` is the visitor data of the exchange
    */
-  async query<T>(
-    query: InnertubeQuery,
-    parse: (response: unknown, visitor: VisitorExchange) => T,
-    scope: RequestScope,
-  ): Promise<ParsedResponse<T>> {
+  async query<T>(query: InnertubeQuery, parse: Parse<T>, scope: RequestScope): Promise<ParsedResponse<T>> {
     const { form } = this.webVersion;
     const sentAtMs = performance.now();
     const response = await this.maskedQuery(query, parse, scope);
-    if (!isOfList(query) || !isInvalidRequest(response)) return response;
+    if (!isOfList(query) || !isJsonError(response, 400)) return response;
     const examined = this.webVersion.examine(form, sentAtMs, this.versionProbes(scope.egress));
-    const finding = await unlessAborted(examined, scope.context.signal);
-    if (finding === 'served') return response;
-    return finding === 'replaced' ? this.maskedQuery(query, parse, scope) : finding;
+    const verdict = await unlessAborted(examined, scope.context.signal);
+    if (verdict === 'served') return response;
+    return verdict === 'replaced' ? this.maskedQuery(query, parse, scope) : verdict;
   }
 
+  /** Without the mask where it is the cause of a failure, as a second request finds out. */
   private async maskedQuery<T>(
     query: InnertubeQuery,
-    parse: (response: unknown, visitor: VisitorExchange) => T,
+    parse: Parse<T>,
     scope: RequestScope,
   ): Promise<ParsedResponse<T>> {
     const { client } = query;
@@ -144,42 +142,48 @@ export class InnertubeClient {
     return replaced;
   }
 
-  private async send<T>(
+  private async send<T>(query: InnertubeQuery, parse: Parse<T>, scope: RequestScope): Promise<ParsedResponse<T>> {
+    const { client, fields } = query;
+    const form = this.formOf(client);
+    const { response, visitor } = await this.exchange(query, scope, form);
+    if (response.kind !== 'ok') return response;
+    if (isOfList(query)) this.webVersion.served(form);
+    if (fields !== null) this.metrics.notice('fields', client, isWhole(response.json) ? 'ignored' : 'honoured');
+    return parsed(() => parse(response.json, visitor));
+  }
+
+  /** Sends a query as its client, with the visitor data that the client has at the egress. */
+  private async exchange(
     query: InnertubeQuery,
-    parse: (response: unknown, visitor: VisitorExchange) => T,
     scope: RequestScope,
-  ): Promise<ParsedResponse<T>> {
-    const { egress } = scope;
-    const { kind, client, fields } = query;
-    const visitorData = await this.visitorData.get(egress, client, scope.context.signal);
-    const form = client === 'WEB' ? this.webVersion.form : CONFIGURED;
-    const outgoing = this.requests.compose(query, visitorData, form);
+    form: VersionForm,
+  ): Promise<{ response: UpstreamResponse; visitor: VisitorExchange }> {
+    const { kind, client } = query;
+    // The platform repeats what is sent, so that data that was not issued would come back.
+    const sent = kind === 'visitor' ? null : await this.visitorData.get(scope.egress, client, scope.context.signal);
+    const outgoing = this.requests.compose(query, sent, form);
     const response = await this.pipeline.send({ kind, client, scope, outgoing });
-    if (isOfList(query) && response.kind === 'ok') this.webVersion.served(form);
-    if (fields !== null && response.kind === 'ok')
-      this.metrics.notice('fields', client, isWhole(response.json) ? 'ignored' : 'honoured');
-    const visitor = { sent: visitorData, offered: readVisitorData(response) };
-    return response.kind === 'ok' ? parsed(() => parse(response.json, visitor)) : response;
+    return { response, visitor: { sent, offered: readVisitorData(response) } };
+  }
+
+  private formOf(client: YoutubeClient): VersionForm {
+    return client === 'WEB' ? this.webVersion.form : CONFIGURED;
   }
 
   /** Through one egress, as requests of the service itself. */
   private versionProbes(egress: Egress): VersionProbes {
-    const payload = { url: CONTROL_CHANNEL };
-    const path = 'navigation/resolve_url';
-    const query = { kind: 'resolve', client: 'WEB', path, payload, fields: null } as const;
-    const url = new URL('/sw.js_data', YOUTUBE_ORIGIN);
+    const query = { kind: 'resolve', client: 'WEB', path: 'navigation/resolve_url', fields: null } as const;
     return {
-      control: async (form: VersionForm) => {
+      control: async (form) => {
         const scope = serviceScope(egress, CONTROL_CHANNEL, VERSION_TIMEOUT_MS);
-        const visitorData = await this.visitorData.get(egress, 'WEB', scope.context.signal).catch(() => null);
-        const outgoing = this.requests.compose(query, visitorData, form);
-        const sending = this.pipeline.send({ kind: query.kind, client: query.client, scope, outgoing });
-        return sending.catch((): UpstreamResponse => ({ kind: 'timeout' }));
+        const exchange = this.exchange({ ...query, payload: { url: CONTROL_CHANNEL } }, scope, form);
+        return (await exchange.catch(() => null))?.response ?? { kind: 'timeout' };
       },
       published: async () => {
         // Its refusal says nothing about lists.
         const attempt = new Attempt('client-version', 'optional');
         const scope = { ...serviceScope(egress, 'client-version', VERSION_TIMEOUT_MS), attempt };
+        const url = new URL('/sw.js_data', YOUTUBE_ORIGIN);
         const response = await this.fetchText('client-version', 'WEB', url, scope).catch(() => null);
         return response?.kind === 'ok' ? response.body : null;
       },
@@ -189,11 +193,8 @@ export class InnertubeClient {
   private async requestVisitorData(egress: Egress, client: YoutubeClient): Promise<string | null> {
     // All calls that need it share the request, so it does not end with the call that started it.
     const scope = serviceScope(egress, 'visitor', VISITOR_TIMEOUT_MS);
-    // Without visitor data: the platform repeats what is sent, so that local data would come back.
     const query = { kind: 'visitor', client, path: 'visitor_id', payload: {}, fields: null };
-    const outgoing = this.requests.compose(query, null, client === 'WEB' ? this.webVersion.form : CONFIGURED);
-    const response = await this.pipeline.send({ kind: 'visitor', client, scope, outgoing });
-    return readVisitorData(response);
+    return (await this.exchange(query, scope, this.formOf(client))).visitor.offered;
   }
 }
 

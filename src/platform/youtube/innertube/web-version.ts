@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { parseJson } from '../../../domain/parse-json.js';
-import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
+import { type FailedResponse, isJsonError, type UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { asString, at } from '../response-parsing.js';
 import { CONFIGURED, type VersionForm } from './clients.js';
@@ -14,7 +14,7 @@ export interface VersionProbes {
 }
 
 /** A response with 400 concerns what was requested, or another form is served. Else what the control got. */
-type Finding = 'served' | 'replaced' | FailedResponse;
+type VersionVerdict = 'served' | 'replaced' | FailedResponse;
 
 const WITHOUT_HEADERS: VersionForm = { version: null, headers: false };
 
@@ -35,8 +35,8 @@ export class WebVersion {
   retired = false;
   private current = CONFIGURED;
   private servedAtMs = -Infinity;
-  private experiment: Promise<Finding> | undefined;
-  private refused: { finding: FailedResponse; untilMs: number } | undefined;
+  private experiment: Promise<VersionVerdict> | undefined;
+  private refused: { verdict: FailedResponse; untilMs: number } | undefined;
   private published: { version: string | null; untilMs: number } | undefined;
 
   /** What is sent. */
@@ -55,29 +55,29 @@ export class WebVersion {
    *
    * @param form what the request had
    */
-  async examine(form: VersionForm, sentAtMs: number, probes: VersionProbes): Promise<Finding> {
+  async examine(form: VersionForm, sentAtMs: number, probes: VersionProbes): Promise<VersionVerdict> {
     if (form !== this.current) return 'replaced';
     if (this.servedAtMs >= sentAtMs) return 'served';
-    if (this.refused && performance.now() < this.refused.untilMs) return this.refused.finding;
+    if (this.refused && performance.now() < this.refused.untilMs) return this.refused.verdict;
     this.experiment ??= this.ask(probes).finally(() => (this.experiment = undefined));
     return this.experiment;
   }
 
-  private async ask({ control, published }: VersionProbes): Promise<Finding> {
+  private async ask({ control, published }: VersionProbes): Promise<VersionVerdict> {
     const response = await control(this.current);
     if (response.kind === 'ok' || isServed(response)) {
       this.served(this.current);
       return 'served';
     }
-    if (!isInvalidRequest(response)) return response;
+    if (!isJsonError(response, 400)) return response;
     const isServedWithout = isServed(await control(WITHOUT_HEADERS));
     const version = await this.currentVersion(published);
     const renewed: VersionForm = { version, headers: true };
     const isRenewed = version !== null && isServed(await control(renewed));
     if (!isRenewed && !isServedWithout) {
-      const finding: FailedResponse = { kind: 'unreadable', expected: 'a version of WEB that the platform serves' };
-      this.refused = { finding, untilMs: performance.now() + REFUSED_MS };
-      return finding;
+      const verdict: FailedResponse = { kind: 'unreadable', expected: 'a version of WEB that the platform serves' };
+      this.refused = { verdict, untilMs: performance.now() + REFUSED_MS };
+      return verdict;
     }
     this.retired = true;
     this.current = isRenewed ? renewed : WITHOUT_HEADERS;
@@ -96,11 +96,6 @@ export class WebVersion {
     }
     return this.published.version;
   }
-}
-
-/** Whether a response is that to an invalid request, which a retired version gets for every list, name and channel. */
-export function isInvalidRequest(response: { kind: string; status?: number; media?: string }): boolean {
-  return response.kind === 'http-error' && response.status === 400 && response.media === 'json';
 }
 
 /** Whether a control has passed: a channel that is not found was looked up too. */

@@ -5,7 +5,8 @@ import {
   concludeFailure,
   doubtingApps,
   findingOf,
-  findingOfProblem,
+  type Finding,
+  findingOfPlayer,
   type FindingKind,
   type FoundSoFar,
   isDoubt,
@@ -16,7 +17,6 @@ import {
   otherApps,
   type Step,
   unavailableAccordingTo,
-  type VideoFinding,
 } from './client-fallback.js';
 
 const ALL: readonly FindingKind[] = [
@@ -26,11 +26,11 @@ const ALL: readonly FindingKind[] = [
 const APPS: readonly YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'];
 
 /** Findings of the clients in their order. */
-const findings = (...kinds: readonly FindingKind[]): VideoFinding[] =>
+const findings = (...kinds: readonly FindingKind[]): Finding[] =>
   kinds.map((kind, index) => ({ client: APPS[index] ?? null, kind }));
 
 /** The same finding of some clients. */
-const all = (kind: FindingKind, ...clients: readonly YoutubeClient[]): VideoFinding[] =>
+const all = (kind: FindingKind, ...clients: readonly YoutubeClient[]): Finding[] =>
   clients.map((client) => ({ client, kind }));
 
 /** The clients that were not asked. */
@@ -61,7 +61,7 @@ describe('whom a finding concerns', () => {
     [{ kind: 'unreadable', expected: 'whole JSON' }, 'failure', 'failure'],
     [{ kind: 'unparsable' }, 'failure', 'failure'],
   ])('%j is %s for a player and %s for a text', (response, ofPlayer, ofText) => {
-    expect([findingOf(response, 'player'), findingOf(response, 'text')]).toEqual([ofPlayer, ofText]);
+    expect([findingOf(response, 'player'), findingOf(response, 'captions')]).toEqual([ofPlayer, ofText]);
   });
 
   it('is one app when two clients of it report the same', () => {
@@ -76,7 +76,7 @@ describe('the finding of a player response', () => {
   it.each(['no-captions', 'unavailable', 'age-restricted', 'country-restricted'] as const)(
     '%s does not undo that another client has listed tracks',
     (problem) => {
-      const kind = findingOfProblem(problem, true);
+      const kind = findingOfPlayer(problem, true);
       for (const seen of ['token-required', 'timeout', 'failure', 'unreached'] as const)
         expect(concludeFailure(findings(seen, kind))).toBe(concludeFailure(findings(seen)));
     },
@@ -85,7 +85,7 @@ describe('the finding of a player response', () => {
   it.each(['bot-check', 'session-refused', 'other-video', 'unknown-status', 'unplayable', 'unavailable'] as const)(
     '%s is a doubt and never final',
     (problem) => {
-      expect(isDoubt(findingOfProblem(problem, false))).toBe(true);
+      expect(isDoubt(findingOfPlayer(problem, false))).toBe(true);
     },
   );
 });
@@ -177,7 +177,7 @@ describe('concludeFailure', () => {
 });
 
 describe('the next client', () => {
-  it.each<[string, readonly YoutubeClient[], readonly VideoFinding[], YoutubeClient | undefined]>([
+  it.each<[string, readonly YoutubeClient[], readonly Finding[], YoutubeClient | undefined]>([
     ['is the first one', APPS, [], 'VISIONOS'],
     ['is the next one after a failure', without('VISIONOS'), all('failure', 'VISIONOS'), 'ANDROID'],
     ['is another app after a refusal', ['ANDROID_VR', 'IOS'], all('refused', 'VISIONOS'), 'IOS'],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
-import { newPool, nextEgress } from '../../../../test/youtube/egresses.js';
+import { newPool, newScope, nextEgress } from '../../../../test/youtube/egresses.js';
 import { seededRandom } from '../../../../test/fake-youtube/catalogue/random.js';
 import { recordedEvents } from '../../../../test/youtube/recorded-events.js';
 import { WebVersion } from '../innertube/web-version.js';
@@ -32,7 +32,7 @@ function clientOrder(clients = CLIENTS, poTokenUrl?: string) {
     const results: ClientResult[] = [];
     for (const client of order.candidates(egress)) {
       const end = ends[client] ?? 'answered';
-      if (end === 'answered') order.recordServed(egress, client);
+      if (end === 'answered') order.recordServed(newScope({}, egress), client, video, 'player');
       results.push({ client, end });
       if (end === 'answered') break;
     }

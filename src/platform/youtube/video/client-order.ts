@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import type { Egress } from '../egress/egress.js';
+import type { BudgetKind } from '../egress/line.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
 import { report } from '../event-log.js';
 import { WebVersion } from '../innertube/web-version.js';
 
@@ -19,6 +21,8 @@ const FAILED_IN_A_ROW = 2;
 const RETIRED_IN_A_ROW = 3;
 /** How long a client comes last: versions age over weeks, and blocks end. */
 const REST_MS = 3_600_000;
+/** How many served videos are remembered as controls: one can be deleted. */
+const REMEMBERED = 3;
 
 /** What is known of a client at one egress, or of its version. */
 class ClientHealth {
@@ -27,6 +31,8 @@ class ClientHealth {
   /** It comes last until then; undefined when it does not rest. */
   restsUntilMs: number | undefined;
   servedAtMs = -Infinity;
+  /** The videos whose text it was served last, the newest first. */
+  served: readonly string[] = [];
 
   /** Counts a video that the client did not bring. Returns whether it begins to rest. */
   fail(videoId: string, videosMax: number, nowMs: number): boolean {
@@ -118,11 +124,24 @@ export class ClientOrder {
     return this.now() - (this.versions.get(client)?.servedAtMs ?? -Infinity) <= withinMs;
   }
 
-  /** The platform served a client at an egress, and so its version. */
-  recordServed(egress: Egress, client: YoutubeClient): void {
-    const health = this.healthAt(egress).get(client);
-    if (health) health.servedAtMs = this.now();
-    if (this.versions.get(client)?.succeed(this.now())) report('log', 'youtube_client_reinstated', { client });
+  /** The videos whose text was served last to a client, at an egress and then at any: controls that are known to be served. */
+  servedVideos(egress: Egress, client: YoutubeClient): string[] {
+    const [version, local] = this.healthOf(egress, client);
+    return [...(local?.served ?? []), ...(version?.served ?? [])];
+  }
+
+  /** The platform listed the tracks of a video, or served their text, to a client of an egress. */
+  recordServed({ egress, attempt }: RequestScope, client: YoutubeClient, videoId: string, kind: BudgetKind): void {
+    egress.uses.video.served(kind, client, attempt.sentAtMs);
+    const [version, local] = this.healthOf(egress, client);
+    if (local) local.servedAtMs = this.now();
+    if (version?.succeed(this.now())) report('log', 'youtube_client_reinstated', { client });
+    if (attempt.role === 'control') return;
+    egress.uses.video.line.answered(kind);
+    // Not with its tracks alone: their texts may need tokens.
+    if (kind === 'captions')
+      for (const health of this.healthOf(egress, client))
+        health.served = [videoId, ...health.served.filter((other) => other !== videoId)].slice(0, REMEMBERED);
   }
 
   /** The control of a client was refused at an egress while another client was served. */
@@ -165,6 +184,7 @@ export class ClientOrder {
     return new Map(this.clients.map((client) => [client, new ClientHealth()]));
   }
 
+  /** Of the version of a client, and of the client at an egress. */
   private healthOf(egress: Egress, client: YoutubeClient): ClientHealth[] {
     return [this.versions.get(client), this.healthAt(egress).get(client)].filter((each) => !!each);
   }

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { newContext, newScope, nextEgress } from '../../../../test/youtube/egresses.js';
 import { Failed, listing, newReader, type StubbedPlatform } from '../../../../test/youtube/stubbed-clients.js';
 import type { YoutubeClient } from '../../../config/environment.js';
-import type { ControlEnd } from '../egress/experiment.js';
+import type { ControlEnd } from '../egress/egress.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
 
 Logger.overrideLogger(false);
@@ -16,7 +16,7 @@ const FORBIDDEN = { kind: 'blocked', reason: 'forbidden', retryAfterSeconds: 60 
 
 /** The control through one egress of a platform that answers so. */
 function newControlOf(platform: StubbedPlatform = {}) {
-  const { controls, experiment, order, asked } = newReader(platform, {
+  const { experiment, order, asked } = newReader(platform, {
     YOUTUBE_CLIENTS: ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'],
   });
   const egress = nextEgress();
@@ -25,7 +25,7 @@ function newControlOf(platform: StubbedPlatform = {}) {
     const doubt = { kind: 'player', client, sinceMs } as const;
     return experiment.settle(doubt, client ?? 'VISIONOS', newScope(newContext(), egress, VIDEO));
   };
-  return { controls, order, asked, egress, line: egress.uses.video.line, probe, settle };
+  return { order, asked, egress, line: egress.uses.video.line, probe, settle };
 }
 
 describe('the control at the end of a pause', () => {
@@ -104,14 +104,14 @@ describe('the control that settles a doubt', () => {
   });
 
   it('is the video whose text this egress served last to this client, else the process, and the doubted one never', async () => {
-    const { controls, settle, asked, egress } = newControlOf();
+    const { order, settle, asked, egress } = newControlOf();
     const other = nextEgress();
-    controls.recordServed(newScope({}, other), 'VISIONOS', 'elsewhere__', 'captions');
+    order.recordServed(newScope({}, other), 'VISIONOS', 'elsewhere__', 'captions');
     // Its text may need a token.
-    controls.recordServed(newScope({}, other), 'VISIONOS', 'only-listed', 'player');
+    order.recordServed(newScope({}, other), 'VISIONOS', 'only-listed', 'player');
     await settle('VISIONOS');
-    controls.recordServed(newScope({}, egress), 'VISIONOS', 'here_______', 'captions');
-    controls.recordServed(newScope({}, egress), 'VISIONOS', VIDEO, 'captions');
+    order.recordServed(newScope({}, egress), 'VISIONOS', 'here_______', 'captions');
+    order.recordServed(newScope({}, egress), 'VISIONOS', VIDEO, 'captions');
     await settle('VISIONOS');
     expect(asked).toEqual(['VISIONOS elsewhere__', 'VISIONOS here_______']);
   });

@@ -1,10 +1,17 @@
+import { Injectable } from '@nestjs/common';
 import type { YoutubeClient } from '../../../config/environment.js';
+import type { Egress } from '../egress/egress.js';
+import type { Controls } from '../egress/experiment.js';
+import type { BudgetKind } from '../egress/line.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
-import type { InnertubeClient, ParsedResponse } from '../innertube/innertube-client.js';
+import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { countryOf, type VisitorExchange } from '../innertube/visitor-data-cache.js';
 import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/field-masks.js';
-import type { WebProof } from '../po-token/web-proofs.js';
-import { type PlayerReading, readPlayer, readPublishDate, readReel } from './player-response.js';
+import { fetchCaption } from './captions.js';
+import { ClientOrder } from './client-order.js';
+import { type PlayerResult, readPlayer, readPublishDate, readReel } from './player-response.js';
+import { selectTracks } from './player-tracks.js';
+import type { WebProof } from './web-proofs.js';
 
 const SERVED_RECENTLY_MS = 60_000;
 
@@ -43,8 +50,8 @@ export async function requestPlayer(
   { client, proof }: Candidate,
   videoId: string,
   scope: RequestScope,
-  onReading: (reading: PlayerReading) => void = () => undefined,
-): Promise<ParsedResponse<PlayerReading>> {
+  onReading: (reading: PlayerResult) => void = () => undefined,
+): Promise<ParsedResponse<PlayerResult>> {
   const { path, fields, payload, read } = client === 'ANDROID_REEL' ? REEL : PLAYER;
   const query = { kind: 'player', client, path, payload: payload(videoId, proof), fields } as const;
   const send = async () => {
@@ -82,4 +89,46 @@ export async function requestPublishDate(
   const payload = playerPayload(videoId);
   const response = await innertube.query({ ...query, payload }, (json) => readPublishDate(json, videoId), scope);
   return response.kind === 'parsed' ? response.value : null;
+}
+
+/**
+ * Old public videos with manual captions, asked for when this process has not been served any other: "Me at the zoo" (2005, the
+ * platform's first) and "Gangnam Style" (2012). Both had manual English captions in November 2026, according to public pages.
+ */
+const CONTROL_VIDEOS: readonly string[] = ['jNQXAC9IVRw', '9bZkp7q19f0'];
+
+/** The videos that are known to be served, as controls for players and captions. */
+@Injectable()
+export class ControlVideos implements Controls {
+  constructor(
+    private readonly innertube: InnertubeClient,
+    private readonly order: ClientOrder,
+  ) {}
+
+  clients(egress: Egress): readonly YoutubeClient[] {
+    return this.order.controls(egress);
+  }
+
+  ids(egress: Egress, client: YoutubeClient): readonly string[] {
+    return [...new Set([...this.order.servedVideos(egress, client), ...CONTROL_VIDEOS])];
+  }
+
+  async ask(videoId: string, client: YoutubeClient, kind: BudgetKind, scope: RequestScope) {
+    const player = await requestPlayer(this.innertube, { client, proof: null }, videoId, scope);
+    if (player.kind !== 'parsed') return player;
+    if (player.value.kind !== 'tracks') return player.value.kind === 'client-retired' ? 'unknown' : 'refused';
+    this.order.recordServed(scope, client, videoId, 'player');
+    if (kind !== 'captions') return 'served';
+    const [track] = selectTracks(player.value.tracks, player.value.defaults, []);
+    if (!track) return 'unknown';
+    const text = await fetchCaption(this.innertube, client, track, videoId, scope);
+    if (text.kind === 'withheld') return 'refused';
+    if (text.kind !== 'text') return text;
+    this.order.recordServed(scope, client, videoId, 'captions');
+    return 'served';
+  }
+
+  rest(egress: Egress, client: YoutubeClient): void {
+    this.order.rest(egress, client);
+  }
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { captionTrack, microformatResponse, playerResponse, VIDEO_ID } from '../../../../test/pages/youtube-pages.js';
 import { NO_DETAILS, type VideoDetails } from '../../../domain/transcript.js';
 import { UnreadableError } from '../response-parsing.js';
-import { mergeDetails, readPlayer, readPublishDate, readReel, type PlayerReading } from './player-response.js';
+import { mergeDetails, readPlayer, readPublishDate, readReel, type PlayerResult } from './player-response.js';
 import { selectTracks } from './player-tracks.js';
 
 const read = (response: unknown) => readPlayer(response, VIDEO_ID);
@@ -20,7 +20,7 @@ const DETAILS: VideoDetails = {
   ...{ description: '', tags: [] },
 };
 
-function readTracks(captions: object): PlayerReading & { kind: 'tracks' } {
+function readTracks(captions: object): PlayerResult & { kind: 'tracks' } {
   const reading = read(playerResponse({ captions }));
   if (reading.kind !== 'tracks') throw new Error(`no tracks but ${reading.kind}`);
   return reading;

@@ -11,42 +11,15 @@ import {
   textOf,
   UnreadableError,
 } from '../response-parsing.js';
+import type { FindingKind } from './client-fallback.js';
 import { type PlayerTrack, readTracks, type TrackDefaults } from './player-tracks.js';
 
-/** Why a player response has no text. */
-export type PlayerProblem =
-  /** Playable without captions: a fact about the video, not a refusal. */
-  | 'no-captions'
-  /** The platform refuses the caller, not the video: other visitor data, another client or another egress may be served. */
-  | 'bot-check'
-  | 'session-refused'
-  /** The platform no longer serves this version of the client, or sends a video that tells to update it: not about the video. */
-  | 'client-retired'
-  /** The network of the service restricts it, not the platform: it may be served elsewhere, or later. */
-  | 'network-restricted'
-  /** The response is about another video, as some refusals are: try the next client, report a block. */
-  | 'other-video'
-  | 'age-restricted'
-  | 'private'
-  /** Not for the country of the caller's address. */
-  | 'country-restricted'
-  | 'members-only'
-  | 'unavailable'
-  /** Running now, or still processed after its upload or its end, so that its captions are not there yet. */
-  | 'live'
-  | 'upcoming'
-  /**
-   * Not playable on this client, but possibly on another. Includes videos that require Premium or a purchase: no field
-   * distinguishes these, and none of them is a channel membership. When no client plays the video, it is unavailable.
-   */
-  | 'unplayable'
-  | 'unknown-status';
-
-export type PlayerReading =
+/** What a player response says. */
+export type PlayerResult =
   /** `tracks` is never empty; `details.captionTracks` lists the same. */
   | { kind: 'tracks'; details: VideoDetails; tracks: PlayerTrack[]; defaults: TrackDefaults }
   /** `reason`: every text that the platform gave, a line each. `country`: of the caller's address, where the exchange names it. */
-  | { kind: PlayerProblem; details: VideoDetails; status: string; reason: string; country?: string | null };
+  | { kind: FindingKind; details: VideoDetails; status: string; reason: string; country?: string | null };
 
 /**
  * Reads a response of `/youtubei/v1/player`.
@@ -54,12 +27,12 @@ export type PlayerReading =
  * @param videoId the requested video
  * @throws UnreadableError
  */
-export function readPlayer(response: unknown, videoId: string): PlayerReading {
+export function readPlayer(response: unknown, videoId: string): PlayerResult {
   const playability = at(response, 'playabilityStatus');
   const video = at(response, 'videoDetails');
   const status = asString(at(playability, 'status')) ?? '';
   const { texts, hasCaptcha } = readScreens(playability);
-  const problem = (kind: PlayerProblem, details = readDetails(video)): PlayerReading => {
+  const problem = (kind: FindingKind, details = readDetails(video)): PlayerResult => {
     const isOpen = kind === 'upcoming' || (kind === 'live' && at(video, 'isLive') === true);
     const reason = texts.slice(0, REASON_LENGTH_MAX);
     return { kind, status, reason, details: isOpen ? { ...details, kind, durationSeconds: null } : details };
@@ -90,7 +63,7 @@ export function readPlayer(response: unknown, videoId: string): PlayerReading {
  * @param videoId the requested video
  * @throws UnreadableError
  */
-export function readReel(response: unknown, videoId: string): PlayerReading {
+export function readReel(response: unknown, videoId: string): PlayerResult {
   if (isObject(response) && Object.keys(response).every((key) => key === 'responseContext'))
     return { kind: 'unavailable', details: NO_DETAILS, status: '', reason: '' };
   return readPlayer(at(response, 'playerResponse'), videoId);
@@ -204,7 +177,7 @@ const REMOVED = /removed by|has been removed|been terminated|no longer available
 const FAILED = /try again|something went wrong|an error occurred|unknown error/;
 
 /** Reads the playability of a status other than OK: its fields first, then its words, which are English (`hl=en`). */
-function readPlayabilityProblem(status: string, words: string, playability: unknown, video: unknown): PlayerProblem {
+function readPlayabilityProblem(status: string, words: string, playability: unknown, video: unknown): FindingKind {
   if (REFUSED_SESSION.test(words)) return 'session-refused';
   if (asNumber(at(playability, 'desktopLegacyAgeGateReason')) !== null) return 'age-restricted';
   if (status === 'AGE_VERIFICATION_REQUIRED' || status === 'AGE_CHECK_REQUIRED') return 'age-restricted';

@@ -8,37 +8,38 @@ import {
   type VideoDetails,
   type VideoOutcome,
 } from '../../../domain/transcript.js';
-import { fetchCaption } from '../captions/caption-fetch.js';
+import { fetchCaption } from './captions.js';
 import type { AttemptEnd } from '../egress/attempt.js';
-import type { AttemptResult } from '../egress/egress-failover.js';
+import type { AttemptResult } from '../egress/egress-pool.js';
 import type { Doubt, Verdict } from '../egress/egress.js';
 import { Experiment } from '../egress/experiment.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { type FailedResponse, UNREACHED } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
-import { WebProofs } from '../po-token/web-proofs.js';
+import { WebProofs } from './web-proofs.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import {
   codeOf,
   concludeFailure,
   findingOf,
-  findingOfProblem,
+  findingOfPlayer,
+  type Finding,
   type FindingKind,
   type FoundSoFar,
   isDoubt,
+  isFailureOfClient,
   isOfEgress,
   isRefusal,
   isRefused,
+  isRefusalOfToken,
   isUnavailability,
   nextStep,
   type Step,
-  type VideoFinding,
 } from './client-fallback.js';
 import { type ClientResult, ClientOrder } from './client-order.js';
-import { ControlVideos } from './control-videos.js';
 import { type Candidate, requestPlayer } from './player-requests.js';
-import { mergeDetails, type PlayerReading } from './player-response.js';
+import { mergeDetails, type PlayerResult } from './player-response.js';
 import { type PlayerTrack, selectTracks } from './player-tracks.js';
 
 const ALL_CLIENTS_RETIRED =
@@ -74,7 +75,6 @@ export class VideoReader {
     private readonly innertube: InnertubeClient,
     private readonly order: ClientOrder,
     private readonly webProofs: WebProofs,
-    private readonly controls: ControlVideos,
     private readonly experiment: Experiment,
     private readonly metrics: UpstreamMetrics,
   ) {}
@@ -85,32 +85,38 @@ export class VideoReader {
 
   /** Rejects only when the scope's signal is aborted. */
   async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<AttemptResult<VideoOutcome>> {
-    const video = new VideoReading(videoId, languages, scope, this.order.candidates(scope.egress));
+    const video = new VideoAttempt(videoId, languages, scope, this.order.candidates(scope.egress));
     // One client is asked in turn, and nothing confirms what it reports.
     if (this.order.allRetired) video.add(null, 'client-retired');
-    const asked: YoutubeClient[] = [];
     let answer: AttemptResult<VideoOutcome> | null = null;
     try {
       while (!answer) {
         const step = nextStep(video);
-        if (step.do === 'ask') {
-          asked.push(step.client);
-          const outcome = await this.ask(step.client, video);
-          answer = outcome && { result: outcome, end: 'answered' };
-        } else if (step.do === 'examine') await this.examine(video, null);
-        else if (step.do === 'confirm') answer = await this.confirm(step, video);
-        else return await this.conclude(video);
+        switch (step.do) {
+          case 'ask':
+            answer = await this.ask(step.client, video);
+            break;
+          case 'examine':
+            await this.examine(video, null);
+            break;
+          case 'confirm':
+            answer = await this.confirm(step, video);
+            break;
+          case 'end':
+            return await this.conclude(video);
+        }
       }
       return answer;
     } finally {
-      this.order.learn(scope.egress, videoId, resultsOf(asked, video, answer?.result ?? null));
+      this.order.learn(scope.egress, videoId, video.results(answer?.result ?? null));
     }
   }
 
   /** Asks for the video as a client. Null when another client may return the text. */
-  private async ask(client: YoutubeClient, video: VideoReading): Promise<VideoOutcome | null> {
+  private async ask(client: YoutubeClient, video: VideoAttempt): Promise<AttemptResult<VideoOutcome> | null> {
     const { videoId, scope } = video;
     video.remaining.splice(video.remaining.indexOf(client), 1);
+    video.asked.push(client);
     // Read for each client, because the deadline changes when a later caller joins.
     if (performance.now() >= scope.context.deadlineAtMs) {
       video.add(null, 'timeout');
@@ -126,10 +132,10 @@ export class VideoReader {
     const outcome = await this.askPlayer({ client, proof }, video);
     if (proof && video.findings.some((finding) => finding.client === client && isRefusal(finding.kind)))
       this.webProofs.reject(videoId);
-    return outcome;
+    return outcome && { result: outcome, end: 'answered' };
   }
 
-  private async askPlayer(candidate: Candidate, video: VideoReading): Promise<VideoOutcome | null> {
+  private async askPlayer(candidate: Candidate, video: VideoAttempt): Promise<VideoOutcome | null> {
     const { client } = candidate;
     const { videoId, scope } = video;
     const response = await requestPlayer(this.innertube, candidate, videoId, scope, ({ kind }) =>
@@ -145,14 +151,14 @@ export class VideoReader {
     const { kind, status, reason, country } = reading;
     if (kind === 'unknown-status') report('warn', 'youtube_unknown_playability', { client, videoId, status, reason });
     if (kind === 'country-restricted') video.message = restrictedIn(country);
-    video.add(client, findingOfProblem(kind, video.sawTracks));
+    video.add(client, findingOfPlayer(kind, video.sawTracks));
     return null;
   }
 
   /** Reports a fact when a client that states it is served at this egress; otherwise its word does not count. */
   private async confirm(
     { kind, witnesses }: Extract<Step, { do: 'confirm' }>,
-    video: VideoReading,
+    video: VideoAttempt,
   ): Promise<AttemptResult<VideoOutcome> | null> {
     const { egress, hasAlternative } = video.scope;
     const isDoubtful = isUnavailability(kind);
@@ -187,7 +193,7 @@ export class VideoReader {
   }
 
   /** Finds out whether the video is at fault: then what its clients found is about it. @param client null for any */
-  private async examine(video: VideoReading, client: YoutubeClient | null): Promise<Verdict | null> {
+  private async examine(video: VideoAttempt, client: YoutubeClient | null): Promise<Verdict | null> {
     const { firstDoubt } = video;
     if (!firstDoubt) return null;
     const verdict = await this.settle({ ...firstDoubt, client }, client ?? firstDoubt.client, video);
@@ -196,14 +202,14 @@ export class VideoReader {
     return verdict;
   }
 
-  private async settle(doubt: Doubt, client: YoutubeClient, video: VideoReading): Promise<Verdict> {
+  private async settle(doubt: Doubt, client: YoutubeClient, video: VideoAttempt): Promise<Verdict> {
     const verdict = await this.experiment.settle(doubt, client, video.scope);
     if (verdict === 'address-refused') video.add(null, verdict);
     return verdict;
   }
 
   /** The result when no client returned a final one. */
-  private async conclude(video: VideoReading): Promise<AttemptResult<VideoOutcome>> {
+  private async conclude(video: VideoAttempt): Promise<AttemptResult<VideoOutcome>> {
     const isSession = video.session !== null && isRefused(video);
     if (video.doubt !== 'settled' && !video.has('address-refused') && !isSession) await this.examine(video, null);
     const concluded = video.conclude();
@@ -218,11 +224,11 @@ export class VideoReader {
 
   private async readTracks(
     candidate: Candidate,
-    { tracks, defaults }: Extract<PlayerReading, { kind: 'tracks' }>,
-    video: VideoReading,
+    { tracks, defaults }: Extract<PlayerResult, { kind: 'tracks' }>,
+    video: VideoAttempt,
   ): Promise<VideoOutcome | null> {
     const { client } = candidate;
-    this.controls.recordServed(video.scope, client, video.videoId, 'player');
+    this.order.recordServed(video.scope, client, video.videoId, 'player');
     const chosen = selectTracks(tracks, defaults, video.languages);
     if (chosen.length === 0) {
       // An earlier client listed the tracks: their text is withheld, not missing.
@@ -245,7 +251,7 @@ export class VideoReader {
     return null;
   }
 
-  private async fetchTrack(candidate: Candidate, track: PlayerTrack, video: VideoReading): Promise<void> {
+  private async fetchTrack(candidate: Candidate, track: PlayerTrack, video: VideoAttempt): Promise<void> {
     const { client, proof } = candidate;
     // The URL requires a PO token: a request would only return an empty body.
     if (track.needsToken && !proof) return video.add(client, 'token-required');
@@ -253,17 +259,17 @@ export class VideoReader {
     const text = await fetchCaption(this.innertube, client, track, videoId, scope, proof?.poToken);
     if (text.kind === 'text') {
       video.texts.set(trackKey(track), text.segments);
-      this.controls.recordServed(scope, client, videoId, 'captions');
+      this.order.recordServed(scope, client, videoId, 'captions');
     } else if (text.kind === 'withheld') video.add(client, 'text-refused');
-    else this.addFailure(candidate, 'text', text, video);
+    else this.addFailure(candidate, 'captions', text, video);
   }
 
   /** Adds what a request without a readable response says about its client. */
   private addFailure(
     { client }: Candidate,
-    what: 'player' | 'text',
+    what: 'player' | 'captions',
     response: Exclude<ParsedResponse<unknown>, { kind: 'parsed' }> | FailedResponse,
-    video: VideoReading,
+    video: VideoAttempt,
   ): void {
     const { videoId, scope } = video;
     if ('expected' in response) report('warn', 'youtube_unreadable', { client, videoId, expected: response.expected });
@@ -271,13 +277,15 @@ export class VideoReader {
       report('warn', 'youtube_unreached', { exit: scope.egress.name, videoId, cause: causeOf(response.cause) });
     if (response.kind === 'blocked') video.retryAfterSeconds ??= response.retryAfterSeconds;
     if (response.kind === 'busy') video.busyForSeconds = response.retryAfterSeconds;
-    video.add(client, findingOf(response, what), what === 'text' ? 'captions' : 'player');
+    video.add(client, findingOf(response, what), what);
   }
 }
 
 /** What one attempt at a video has found so far. */
-class VideoReading implements FoundSoFar {
-  readonly findings: VideoFinding[] = [];
+class VideoAttempt implements FoundSoFar {
+  readonly findings: Finding[] = [];
+  /** The clients that were asked, in their order. */
+  readonly asked: YoutubeClient[] = [];
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts = new Map<string, readonly Segment[]>();
   details: VideoDetails = NO_DETAILS;
@@ -327,7 +335,7 @@ class VideoReading implements FoundSoFar {
     kind: FindingKind,
     request: Doubt['kind'] = kind === 'text-refused' ? 'captions' : 'player',
   ): void {
-    const ofToken = client === 'WEB' && (kind === 'refused' || kind === 'text-refused');
+    const ofToken = client === 'WEB' && isRefusalOfToken(kind);
     this.findings.push({ client, kind: ofToken ? 'token-required' : kind });
     if (!isDoubt(kind) || client === null || client === 'WEB') return;
     this.isAlone = this.scope.egress.uses.video.doubt(request, this.videoId, client);
@@ -378,6 +386,17 @@ class VideoReading implements FoundSoFar {
     return this.doubt !== 'settled' && isUnreached ? 'unreached' : 'answered';
   }
 
+  /** How each client ended that was asked, the last of which brought the outcome, if there is one. */
+  results(outcome: VideoOutcome | null): ClientResult[] {
+    const isRead = outcome?.ok === true;
+    return this.asked.map((client, index) => {
+      if (outcome && index === this.asked.length - 1) return { client, end: 'answered' };
+      const found = this.findings.filter((finding) => finding.client === client).map(({ kind }) => kind);
+      if (found.includes('client-retired')) return { client, end: 'retired' };
+      return { client, end: found.some((kind) => isFailureOfClient(kind, isRead)) ? 'failed' : 'other' };
+    });
+  }
+
   has(kind: FindingKind): boolean {
     return this.findings.some((finding) => finding.kind === kind);
   }
@@ -385,26 +404,6 @@ class VideoReading implements FoundSoFar {
 
 function refusedKey(videoId: string, languages: readonly string[]): string {
   return [videoId, ...languages].join(' ');
-}
-
-/** How each client ended that was asked, the last of which brought the outcome, if there is one. */
-function resultsOf(
-  asked: readonly YoutubeClient[],
-  { findings }: VideoReading,
-  outcome: VideoOutcome | null,
-): ClientResult[] {
-  return asked.map((client, index) => {
-    if (outcome && index === asked.length - 1) return { client, end: 'answered' };
-    const found = findings.filter((finding) => finding.client === client).map(({ kind }) => kind);
-    if (found.includes('client-retired')) return { client, end: 'retired' };
-    // One that lists no captions where another one does fails too.
-    const isFailed = (kind: FindingKind) =>
-      kind === 'failure' ||
-      isOfEgress(kind) ||
-      (kind === 'no-captions' && outcome?.ok === true) ||
-      (isDoubt(kind) && !isUnavailability(kind));
-    return { client, end: found.some(isFailed) ? 'failed' : 'other' };
-  });
 }
 
 function restrictedIn(country: string | null | undefined): string {

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { anyText } from '../../../../test/texts/any-text.js';
 import { until } from '../../../../test/harness/until.js';
 import { type LoggedEvent, recordedEvents } from '../../../../test/youtube/recorded-events.js';
-import { PoTokenProvider, readPoToken } from './po-token-provider.js';
+import { PoTokenProvider, readPoToken } from './web-proofs.js';
 
 const VIDEO = 'aaaaaaaaaaa';
 const NOW = Date.UTC(2026, 8, 1, 12, 0, 0);
@@ -78,11 +78,11 @@ describe('PoTokenProvider', () => {
 
   function openProvider(timeoutMs: number): PoTokenProvider {
     const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/provider/`);
-    return new PoTokenProvider({ url, requestsMax: 2, timeoutMs });
+    return new PoTokenProvider(url, 2, timeoutMs);
   }
 
   afterEach(async () => {
-    await provider.onApplicationShutdown();
+    await provider.close();
     server.closeAllConnections();
     server.close();
     await once(server, 'close');

@@ -9,7 +9,7 @@ import {
 import { timed } from '../../../../test/fake-youtube/catalogue/track.js';
 import type { Segment } from '../../../domain/transcript.js';
 import { UnreadableError } from '../response-parsing.js';
-import { readCaptions } from './caption-formats.js';
+import { CHARACTERS_MAX, CUES_MAX, readCaptions } from './captions.js';
 
 const legacy = (cues: string) => `<?xml version="1.0" encoding="utf-8" ?><transcript>${cues}</transcript>`;
 const srv3 = (cues: string) => `<?xml version="1.0" encoding="utf-8" ?><timedtext format="3">
@@ -217,6 +217,18 @@ describe('every caption format', () => {
     '<timedtexts></timedtexts>',
   ])('rejects %j', (body) => {
     expect(() => readCaptions(body)).toThrow(UnreadableError);
+  });
+
+  it('is refused when its text has more cues or characters than the work on a text is bounded for', () => {
+    const cues = (count: number, text = 'a') => new Array<string>(count).fill(`<p t="1">${text}</p>`).join('');
+    const events = (count: number) => new Array<object>(count).fill({ segs: [{ utf8: 'a' }] });
+    expect(readCaptions(srv3(cues(CUES_MAX)))).toHaveLength(CUES_MAX);
+    expect(readCaptions(json3(events(CUES_MAX)))).toHaveLength(CUES_MAX);
+    expect(readCaptions(srv3(cues(1_000, 'a'.repeat(CHARACTERS_MAX / 1_000))))).toHaveLength(1_000);
+    expect(() => readCaptions(srv3(cues(CUES_MAX + 1)))).toThrow(UnreadableError);
+    expect(() => readCaptions(json3(events(CUES_MAX + 1)))).toThrow(UnreadableError);
+    expect(() => readCaptions(srv3(cues(1_001, 'a'.repeat(CHARACTERS_MAX / 1_000))))).toThrow(UnreadableError);
+    expect(() => readCaptions(json3([{ segs: [{ utf8: 'a'.repeat(CHARACTERS_MAX + 1) }] }]))).toThrow(UnreadableError);
   });
 
   it('is read after a byte order mark', () => {

@@ -1,13 +1,100 @@
 import { decodeHTMLStrict } from 'entities';
+import type { YoutubeClient } from '../../../config/environment.js';
+import { nextTurn } from '../../../domain/next-turn.js';
+import { parseUrl } from '../../../domain/page-url.js';
 import { parseJson } from '../../../domain/parse-json.js';
 import type { Segment } from '../../../domain/transcript.js';
+import { addressKind } from '../egress/http-transport.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
+import type { InnertubeClient } from '../innertube/innertube-client.js';
 import { asArray, asNumber, at, isObject, UnreadableError } from '../response-parsing.js';
+import type { PlayerTrack } from './player-tracks.js';
+
+type CaptionText =
+  /** `[]` is a track without text. */
+  | { kind: 'text'; segments: Segment[] }
+  /** 200 without content in each format: the platform requires a PO token, although the URL does not state it. */
+  | { kind: 'withheld' }
+  | FailedResponse;
+
+/**
+ * In the order in which they are requested. The second is the fallback: json3 has an object per word of generated captions,
+ * so a call for 100 of them takes 1.8 times the CPU and 1.4 times the time with json3 first.
+ */
+const FORMATS = [null, 'json3'];
+
+/** Maximum size of a caption body, in bytes after decompression. That of a ten-hour video has about 2 MB. */
+const CAPTION_BYTES_MAX = 4 * 1024 * 1024;
+
+/**
+ * Fetches the text of a track through the egress that received its URL, which is signed with the egress's address.
+ *
+ * @param poToken WEB's token for the video
+ */
+export async function fetchCaption(
+  client: InnertubeClient,
+  clientName: YoutubeClient,
+  track: PlayerTrack,
+  videoId: string,
+  scope: RequestScope,
+  poToken: string | null = null,
+): Promise<CaptionText> {
+  const results: CaptionText[] = [];
+  for (const fmt of FORMATS) {
+    const url = captionUrl(track.baseUrl, fmt, videoId);
+    if (!url) return { kind: 'unreadable', expected: 'a caption URL of the platform for this video' };
+    // As WEB's player sends its token.
+    const proof = poToken === null ? {} : { pot: poToken, potc: '1', c: 'WEB' };
+    for (const [name, value] of Object.entries(proof)) url.searchParams.set(name, value);
+    const response = await client.fetchText('captions', clientName, url, scope, CAPTION_BYTES_MAX);
+    await nextTurn();
+    const result = readText(response);
+    if (result.kind === 'text' && result.segments.length > 0) return result;
+    results.push(result);
+    // Another format helps when the body was unusable, not when the request failed.
+    if (!['text', 'withheld', 'unreadable'].includes(result.kind)) break;
+  }
+  const first = (matches: (kind: CaptionText['kind']) => boolean) => results.find(({ kind }) => matches(kind));
+  // A refusal takes precedence over a failure, and a failure over an empty track.
+  return (
+    first((kind) => kind === 'blocked') ??
+    first((kind) => kind === 'withheld') ??
+    first((kind) => kind !== 'text') ?? { kind: 'text', segments: [] }
+  );
+}
+
+/** A track's URL in a format, or null when it must not be fetched for this video. */
+export function captionUrl(baseUrl: string, fmt: string | null, videoId: string): URL | null {
+  const url = parseUrl(baseUrl);
+  if (!url || addressKind(url) !== 'allowed' || url.pathname !== '/api/timedtext') return null;
+  const urlVideoId = url.searchParams.get('v');
+  if (urlVideoId !== null && urlVideoId !== videoId) return null;
+  // ANDROID's URLs contain fmt=srv3 [recorded]; a second fmt parameter would be ignored.
+  if (fmt === null) url.searchParams.delete('fmt');
+  else url.searchParams.set('fmt', fmt);
+  // Adds positions to the text of each cue, according to the source of yt-dlp.
+  url.searchParams.delete('xosf');
+  return url;
+}
+
+function readText(response: UpstreamResponse): CaptionText {
+  if (response.kind !== 'ok') return response;
+  if (response.media === 'empty') return { kind: 'withheld' };
+  if (response.media === 'html') return { kind: 'unreadable', expected: 'captions, not a page' };
+  try {
+    return { kind: 'text', segments: readCaptions(response.body) };
+  } catch (error) {
+    if (error instanceof UnreadableError) return { kind: 'unreadable', expected: error.expected };
+    throw error;
+  }
+}
 
 /**
  * Reads a caption document in whichever form it has: the platform may send another one than was requested. Cues without text
  * are skipped, so `[]` is a well-formed document without text.
  *
- * @throws UnreadableError for a body that is empty, truncated or of another form
+ * @throws UnreadableError for a body that is empty, truncated, too long or of another form
  */
 export function readCaptions(body: string): Segment[] {
   // Also removes a byte order mark.
@@ -16,9 +103,24 @@ export function readCaptions(body: string): Segment[] {
   return segments.sort((one, other) => one.start - other.start);
 }
 
+/**
+ * The longest text, which nothing that is done with a text takes more than 50 ms for: about twice that of the longest videos, whose
+ * twelve hours of speech have 17,000 cues and 550,000 characters.
+ */
+export const CUES_MAX = 30_000;
+export const CHARACTERS_MAX = 1_000_000;
+
+/** @param cues before this one @param characters with their entities, which take the most of the time */
+function checkLength(cues: number, characters: number): void {
+  if (cues >= CUES_MAX || characters > CHARACTERS_MAX)
+    throw new UnreadableError(`captions of at most ${CUES_MAX} cues and ${CHARACTERS_MAX} characters`);
+}
+
 /** The root of a document, after declarations and comments. */
 const ROOT = /^(?:<[?!][^>]*>\s*)*<(transcript|timedtext)(?:\s[^>]*)?\/?>/;
-const CUE = /<(text|p)((?:\s[^<>]*)?)>/g;
+const TIME = String.raw`(\d{1,15}(?:\.\d{1,15})?)`;
+/** The times come first as a rule, where they are read with the cue; else they are among its other attributes. */
+const CUE = new RegExp(`<(text|p)(?: (?:start|t)="${TIME}"(?: (?:dur|d)="${TIME}")?)?((?:\\s[^<>]*)?)>`, 'g');
 const START = /\s(?:start|t)=["']([^"']*)/;
 const DURATION = /\s(?:dur|d)=["']([^"']*)/;
 /** By the name of a cue: another one in its text, or a section whose text would be lost as a tag. */
@@ -38,18 +140,22 @@ function readXml(text: string): Segment[] {
   if (!isWhole) throw new UnreadableError('a whole caption document');
   const unitMs = root === 'transcript' ? 1000 : 1;
   const segments: Segment[] = [];
+  let characters = 0;
   CUE.lastIndex = opening.length;
   for (let cue = CUE.exec(text); cue !== null; cue = CUE.exec(text)) {
-    const [, name = '', attributes = ''] = cue;
-    if (attributes.endsWith('/')) continue;
-    const end = text.indexOf(`</${name}>`, CUE.lastIndex);
+    const { 1: name = '', 2: first, 3: second, 4: others = '' } = cue;
+    if (others.endsWith('/')) continue;
+    const end = text.indexOf(name === 'p' ? '</p>' : '</text>', CUE.lastIndex);
     if (end === -1) throw new UnreadableError('the end of a cue');
-    const words = plainText(decodeEntities(withoutTags(text.slice(CUE.lastIndex, end), name)));
+    const content = withoutTags(text.slice(CUE.lastIndex, end), name);
+    checkLength(segments.length, (characters += content.length));
+    const words = plainText(decodeEntities(content));
     CUE.lastIndex = end;
     if (words === '') continue;
-    const start = asNumber(START.exec(attributes)?.[1]);
+    const start = first === undefined ? asNumber(START.exec(others)?.[1]) : Number(first);
     if (start === null) throw new UnreadableError('the start of a cue');
-    segments.push(segmentOf(words, start * unitMs, (asNumber(DURATION.exec(attributes)?.[1]) ?? 0) * unitMs));
+    const duration = second === undefined ? (asNumber(DURATION.exec(others)?.[1]) ?? 0) : Number(second);
+    segments.push(segmentOf(words, start * unitMs, duration * unitMs));
   }
   return segments;
 }
@@ -71,10 +177,13 @@ function readJson3(text: string): Segment[] {
   if (events === undefined && at(document, 'wireMagic') !== undefined) return [];
   if (!Array.isArray(events)) throw new UnreadableError('a list of caption events');
   const segments: Segment[] = [];
+  let characters = 0;
   for (const event of asArray(events)) {
     if (!isObject(event)) throw new UnreadableError('a caption event');
     if (event['segs'] === undefined) continue;
-    const words = readWords(event['segs']);
+    const content = textOf(event['segs']);
+    checkLength(segments.length, (characters += content.length));
+    const words = plainText(decodeEntities(content));
     if (words === '') continue;
     const start = event['tStartMs'] === undefined ? 0 : asNumber(event['tStartMs']);
     if (start === null) throw new UnreadableError('a number in tStartMs');
@@ -83,15 +192,15 @@ function readJson3(text: string): Segment[] {
   return segments;
 }
 
-function readWords(segs: unknown): string {
+function textOf(segs: unknown): string {
   if (!Array.isArray(segs)) throw new UnreadableError('a list in segs');
-  let words = '';
+  let text = '';
   for (const seg of asArray(segs)) {
     const part = at(seg, 'utf8');
     if (part !== undefined && typeof part !== 'string') throw new UnreadableError('a string in utf8');
-    words += part ?? '';
+    text += part ?? '';
   }
-  return plainText(decodeEntities(words));
+  return text;
 }
 
 /** A segment with times in seconds, rounded to milliseconds and at least 0. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { captionUrl } from './caption-fetch.js';
+import { captionUrl } from './captions.js';
 
 const BASE = 'https://www.youtube.com/api/timedtext?v=abcdefghijk&lang=en';
 

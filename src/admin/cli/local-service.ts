@@ -1,0 +1,145 @@
+import type { INestApplication } from '@nestjs/common';
+import { ChannelTranscriptsClient } from '@channel-transcripts/client';
+import type { Logger } from 'pino';
+import { DataSource } from 'typeorm';
+import { Authentication } from '../../auth/authentication.js';
+import { BackgroundLoops } from '../../background/background-loops.js';
+import { Environment, readEnvironment } from '../../config/environment.js';
+import { SCOPES, type Caller } from '../../domain/caller.js';
+import { JobWorker } from '../../jobs/job-worker.js';
+import { JobsService, type AwaitedVideo } from '../../jobs/jobs.service.js';
+import { createLogger } from '../../observability/logging/logger.js';
+import { redactorFor } from '../../observability/logging/redaction.js';
+import { generateKey } from '../../organizations/api-key.js';
+import { MONTHLY_LIMIT_MAX } from '../../organizations/limits.js';
+import { OrganizationsService } from '../../organizations/organizations.service.js';
+import { UsageReports } from '../../quota/usage-report.js';
+import { AdminKeysController } from '../http/keys.controller.js';
+import { AdminOperationsController } from '../http/operations.controller.js';
+import { AdminOrganizationsController } from '../http/organizations.controller.js';
+
+const SLICES_AT_ONCE = 4;
+
+/** Creates the whole service with the role of a command, which does not listen yet. */
+export type CreateService = (environment: Environment, logger: Logger) => Promise<INestApplication>;
+
+/** What a command uses of the service in its process when that does not listen: the operations of `/admin` and their services. */
+const OPERATIONS = {
+  organizations: AdminOrganizationsController,
+  keys: AdminKeysController,
+  work: AdminOperationsController,
+  jobs: JobsService,
+  reports: UsageReports,
+  /** To find an organization by its name. */
+  named: OrganizationsService,
+  environment: Environment,
+};
+
+export type Operations = { [Name in keyof typeof OPERATIONS]: InstanceType<(typeof OPERATIONS)[Name]> };
+
+/** The service in the process of a command that calls it. */
+export interface LocalService {
+  client: ChannelTranscriptsClient;
+  /** Starts to run the jobs and subscriptions of the commands. Those of other organizations are work of the service. */
+  startWork(): void;
+  /** Stops that. What the running slices have fetched is stored. */
+  stopWork(): Promise<void>;
+  /** Up to `count` videos of a job that have failed and are tried again. */
+  awaitedVideos(jobId: string, count: number): Promise<AwaitedVideo[]>;
+}
+
+/** Runs operations without a port. @throws as `withService` */
+export function withOperations<T>(create: CreateService, work: (operations: Operations) => Promise<T>): Promise<T> {
+  return withService(create, (app) => {
+    const found = Object.entries(OPERATIONS).map(([name, type]) => [name, app.get<unknown>(type)]);
+    return work(Object.fromEntries(found) as Operations);
+  });
+}
+
+/**
+ * Does some work with a client of the service, on a free port of this machine. It serves nobody else: it accepts one random key,
+ * which is in the memory of this process alone.
+ *
+ * @param accept the media type of the responses
+ * @param handlesSignals whether the work ends by itself on a signal
+ * @throws as `withService`
+ */
+export function withLocalService<T>(
+  create: CreateService,
+  work: (service: LocalService) => Promise<T>,
+  { accept = 'application/json', handlesSignals = false } = {},
+): Promise<T> {
+  const serving = async (app: INestApplication): Promise<T> => {
+    const key = generateKey();
+    const caller = await commandCaller(app.get(DataSource));
+    app.get(Authentication).acceptOnly(key, caller);
+    await app.listen(0, '127.0.0.1');
+    return work({
+      client: new ChannelTranscriptsClient({
+        ...{ baseUrl: await app.getUrl(), apiKey: key, retries: 0 },
+        headers: () => ({ Accept: accept }),
+      }),
+      startWork: () => app.get(JobWorker).start(SLICES_AT_ONCE, caller.organization.id),
+      stopWork: () => app.get(BackgroundLoops).stop(),
+      awaitedVideos: (jobId, count) => app.get(JobsService).awaitedVideos(jobId, count),
+    });
+  };
+  return withService(create, serving, handlesSignals);
+}
+
+/**
+ * Creates the service in this process, and closes it after the work, also when that fails. It logs to standard error, and by default
+ * warnings only: what a command does, its result says.
+ *
+ * @param handlesSignals otherwise a signal closes the service
+ * @throws EnvironmentError, the error of a database that cannot be opened, and the errors of the work
+ */
+async function withService<T>(
+  create: CreateService,
+  work: (app: INestApplication) => Promise<T>,
+  handlesSignals = false,
+): Promise<T> {
+  const environment = readEnvironment();
+  const level = environment.LOG_LEVEL === 'info' ? 'warn' : environment.LOG_LEVEL;
+  const logger = createLogger(level, process.stderr, redactorFor(environment));
+  const app = await create(Object.assign(environment, forOneCaller()), logger);
+  if (!handlesSignals) app.enableShutdownHooks();
+  try {
+    return await work(app);
+  } finally {
+    await app.close();
+  }
+}
+
+/** What a service for others has besides: it is turned off, or requires a token that nobody has. */
+function forOneCaller(): Partial<Environment> {
+  return {
+    ...{
+      ADMIN_TOKEN: generateKey(),
+      METRICS_TOKEN: generateKey(),
+      OIDC_ISSUER: undefined,
+      OIDC_ADMIN_CLAIM: undefined,
+    },
+    ...{ CORS_ORIGINS: undefined, MESSAGE_TRANSPORT: undefined, WEBHOOK_SECRET_KEY: undefined },
+    ...{ RATE_LIMIT_PER_MINUTE: 0, JOB_CONCURRENCY: 0 },
+  };
+}
+
+/**
+ * The organization that these commands call as: an ordinary one, with a limit that they do not reach unless it is changed. The
+ * database requires a key for what is charged: this one cannot be used, because no text has its hash.
+ */
+async function commandCaller(database: DataSource): Promise<Caller> {
+  const [organization] = await database.query<[Caller['organization']]>(
+    `INSERT INTO organizations (id, name, plan, monthly_limit)
+       VALUES ('org_commands', 'Commands transcripts, archive and follow', 'pro', $1)
+       ON CONFLICT (id) DO UPDATE SET deleted_at = NULL RETURNING id, name, plan`,
+    [MONTHLY_LIMIT_MAX],
+  );
+  await database.query(
+    `INSERT INTO api_keys (id, organization_id, name, prefix, hash, revoked_at)
+       VALUES ('key_commands', 'org_commands', 'None', '', sha256(gen_random_uuid()::text::bytea), clock_now())
+       ON CONFLICT (id) DO NOTHING`,
+  );
+  return { keyId: 'key_commands', kind: 'key', scopes: SCOPES, organization };
+}
