@@ -8,21 +8,18 @@ import { AppModule } from './app.module.js';
 import { BackgroundLoops } from './background/background-loops.js';
 import type { Environment } from './config/environment.js';
 import { withTimeout } from './domain/with-timeout.js';
-import { errorsPage } from './errors-page.js';
 import { trustProxySetting } from './http/server/client-address.js';
-import { ERRORS_PAGE } from './http/errors/error-body.js';
-import { Connections, handleClientErrors, limitConnections } from './http/server/connections.js';
+import { DOCS_PAGE } from './http/errors/error-body.js';
+import { Connections, handleClientErrors, limitConnections, ShutdownState } from './http/server/connections.js';
 import { EXPOSED_HEADERS } from './http/routes/limit-headers.js';
-import { redactorFor } from './observability/logging/redaction.js';
-import { rejectRepeatedHeaders, rejectUndecodablePath } from './http/server/request-checks.js';
+import { redactorFor } from './observability/logging/logger.js';
+import { rejectRepeatedHeaders, rejectUndecodablePath, securityHeaders } from './http/server/middleware.js';
 import { assignRequestContext } from './http/server/request-context.js';
 import { normalizeRequestUrls } from './http/server/request-paths.js';
 import { Routes } from './http/routes/routes.js';
-import { securityHeaders } from './http/server/security-headers.js';
-import { ShutdownState } from './http/server/shutdown-state.js';
 import { NestLogger } from './observability/logging/logger.js';
 import { RequestObserver } from './http/server/request-observer.js';
-import { isDocs, isDocsPage, rejectOtherDocs, serveDocument } from './openapi.js';
+import { docsHeaders, serveDocument } from './openapi.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
 
 /**
@@ -57,8 +54,7 @@ export async function createApp(
   useMiddleware(app, environment, logger);
   const server: Server = app.getHttpServer();
   limitConnections(server, stalledReaderMs);
-  const routes = app.get(Routes);
-  normalizeRequestUrls(server, (target) => routes.encodeRawUrl(target));
+  normalizeRequestUrls(server, app.get(Routes).encodeRawUrl);
   handleClientErrors(server, app.get(Connections), logger);
   await app.init();
   try {
@@ -79,7 +75,9 @@ function createExpress(environment: Environment): Express {
 }
 
 /**
- * Registers the middleware in its order. Not by `MiddlewareConsumer`: Nest would run it after CORS and `/docs`, and not
+ * Registers the middleware in its order. A call then passes, for its route: `CallGuard` (key or token, scope and plan, rate, calls in
+ * flight), `DeclaredInput` (body, undeclared query), `StrictValidationPipe` (parameters) and its controller; an error `ErrorFilter`.
+ * The middleware is not registered by `MiddlewareConsumer`: Nest would run it after CORS and `/docs`, and not
  * for paths that cannot be decoded, but every response needs its id, headers, log line and metrics.
  */
 export function useMiddleware(app: NestExpressApplication, environment: Environment, logger: Logger): void {
@@ -87,19 +85,13 @@ export function useMiddleware(app: NestExpressApplication, environment: Environm
   app.use(
     app.get(Connections).sequentially,
     assignRequestContext(redact),
-    app.get(RequestObserver).observe(logger, redact, isDocs),
-    securityHeaders(isDocsPage),
+    app.get(RequestObserver).observe(logger, redact),
+    securityHeaders,
   );
+  app.use(DOCS_PAGE, docsHeaders);
   // Before the checks of paths and methods, because a preflight is OPTIONS.
   if (environment.CORS_ORIGINS) allowOrigins(app, environment.CORS_ORIGINS);
-  app.use(
-    rejectRepeatedHeaders,
-    rejectUndecodablePath,
-    app.get(ShutdownState).refuse,
-    rejectOtherDocs,
-    app.get(Routes).refuseHead,
-  );
-  app.use(ERRORS_PAGE, errorsPage());
+  app.use(rejectRepeatedHeaders, rejectUndecodablePath, app.get(ShutdownState).refuse, app.get(Routes).refuseHead);
   serveDocument(app);
 }
 

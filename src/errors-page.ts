@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RequestHandler } from 'express';
 import { PACKAGE_FOLDER } from './config/package.js';
-import { withPolicy } from './http/server/security-headers.js';
+import { withPolicy } from './http/server/middleware.js';
 
 interface Page {
   html: string;

@@ -5,7 +5,7 @@ import { parseChannelReference } from './domain/channel-reference.js';
 import type { Segment } from './domain/transcript.js';
 import { parsePlaylistReference } from './domain/playlist-reference.js';
 import { parseVideoReference } from './domain/video-reference.js';
-import { createRedactor } from './observability/logging/redaction.js';
+import { createRedactor } from './observability/logging/logger.js';
 import { normalized } from './mcp/transcript-search.js';
 import { redactApiKeys } from './domain/api-key-text.js';
 import { decodeEntities, plainText, readCaptions } from './platform/youtube/video/captions.js';

@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { EnvironmentError, environmentWarnings, readEnvironment, type Environment } from './config/environment.js';
 import { createApp, shutDown } from './bootstrap.js';
-import { escapeInvisible, redactorFor } from './observability/logging/redaction.js';
+import { escapeInvisible, redactorFor } from './observability/logging/logger.js';
 import { createLogger, standardOutput } from './observability/logging/logger.js';
 import { OrganizationsService } from './organizations/organizations.service.js';
 import { CallsInFlight } from './rate-limit/calls-in-flight.js';

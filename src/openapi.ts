@@ -4,9 +4,11 @@ import type { NextFunction, Request, Response } from 'express';
 import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME, TOKEN_SCHEME } from './auth/auth.decorators.js';
 import { VERSION } from './config/package.js';
+import { errorsPage } from './errors-page.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './domain/errors.js';
 import { DOCS_PAGE, ERRORS_PAGE } from './http/errors/error-body.js';
 import { describeRoutes } from './http/errors/error-docs.js';
+import { withPolicy } from './http/server/middleware.js';
 import { addSchemas, forSwaggerUi } from './http/routes/response-docs.js';
 import { Routes } from './http/routes/routes.js';
 import { METRICS_TOKEN_SCHEME } from './health/metrics.controller.js';
@@ -63,26 +65,35 @@ export function createDocument(app: INestApplication): OpenAPIObject {
   return described;
 }
 
-/** Swagger UI and its files. */
-const PAGES = /^\/docs(?:\/|$)/;
 const DOCUMENT = '/docs-json';
 const FILE = /^\/docs\/[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
-export function isDocsPage(path: string): boolean {
-  return PAGES.test(path);
-}
+/**
+ * Hashes of the inline styles of the Swagger UI page of @nestjs/swagger 12.0.2, and of those that its scripts set.
+ * `test/http/security.e2e-spec.ts` fails when the page of another version has others; what the scripts set, a browser shows.
+ */
+const PAGE_STYLES = [
+  "'sha256-/jDKvbQ8cdux+c5epDIqkjHbXDaIY8RucT1PmAe8FG4='",
+  "'sha256-ezdv1bOGcoOD7FKudKN0Y2Mb763O6qVtM8LT2mtanIU='",
+  "'sha256-eaPyLWVdqMc60xuz5bTp2yBRgVpQSoUggte1+40ONPU='",
+  "'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='",
+];
 
-export function isDocs(path: string): boolean {
-  return isDocsPage(path) || path === DOCUMENT;
-}
+/** Middleware: Swagger UI runs the scripts served with it and calls this service only. */
+export const docsHeaders = withPolicy({
+  scriptSrc: ["'self'"],
+  styleSrc: ["'self'", "'unsafe-hashes'", ...PAGE_STYLES],
+  imgSrc: ["'self'", 'data:'],
+  connectSrc: ["'self'"],
+});
 
 /**
  * Middleware: of the documentation, refuses what is neither the document nor a page. Express would resolve and decode the path of a
  * file, and redirect. Test: `test/http/paths.e2e-spec.ts`.
  */
-export function rejectOtherDocs({ method, path }: Request, _response: Response, next: NextFunction): void {
-  if (!isDocs(path)) next();
-  else if (path !== DOCS_PAGE && path !== DOCUMENT && !FILE.test(path)) next(new RouteNotFoundError(DOCS_PAGE));
+function refuseOtherDocs({ method, originalUrl }: Request, _response: Response, next: NextFunction): void {
+  const [path = ''] = originalUrl.split('?', 1);
+  if (path !== DOCS_PAGE && path !== DOCUMENT && !FILE.test(path)) next(new RouteNotFoundError(DOCS_PAGE));
   else next(method === 'GET' || method === 'HEAD' ? undefined : new MethodNotAllowedError('GET, HEAD'));
 }
 
@@ -106,8 +117,10 @@ const focusFirstKey = {
   },
 };
 
-/** Serves the document at /docs-json and Swagger UI at /docs. Each is created for the first request, not at each start. */
+/** Serves the document at /docs-json, and Swagger UI and the page about errors at /docs. Each is created for the first request. */
 export function serveDocument(app: INestApplication): void {
+  app.use([DOCS_PAGE, DOCUMENT], refuseOtherDocs);
+  app.use(ERRORS_PAGE, errorsPage());
   SwaggerModule.setup('docs', app, () => createDocument(app), { ui: false, raw: ['json'] });
   SwaggerModule.setup('docs', app, () => forSwaggerUi(createDocument(app)), {
     raw: false,

@@ -29,7 +29,7 @@ const FLOORS = [
   },
   { transcripts: [PORT, 'cache/cache-budget\\.ts$', 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
   {
-    channels: ['transcripts', 'auth', 'rate-limit', 'http', 'domain'],
+    channels: ['transcripts', 'auth', 'http', 'domain'],
     videos: ['transcripts', 'auth', 'http', 'domain'],
     playlists: ['transcripts', 'auth', 'http', 'domain'],
     usage: ['quota', 'auth', 'organizations', 'http', 'domain'],
@@ -42,7 +42,6 @@ const FLOORS = [
       PORT,
       'quota',
       'auth',
-      'rate-limit',
       'background',
       'http',
       STATEMENTS,

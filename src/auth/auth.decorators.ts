@@ -3,10 +3,7 @@ import { ApiBearerAuth } from '@nestjs/swagger';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, PLANS, requiredPlan, type Feature } from '../domain/plan.js';
 import { ApiErrors } from '../http/errors/error-docs.js';
-import { CallsInFlightGuard } from '../rate-limit/calls-in-flight.guard.js';
-import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
-import { ApiKeyGuard } from './api-key.guard.js';
-import { PermissionGuard, RequiredFeature } from './permission.guard.js';
+import { CallGuard, CallRules } from './call.guard.js';
 
 /** The name of the Bearer scheme in the OpenAPI document. */
 export const API_KEY_SCHEME = 'apiKey';
@@ -14,22 +11,12 @@ export const API_KEY_SCHEME = 'apiKey';
 /** The same for access tokens of the identity provider. */
 export const TOKEN_SCHEME = 'accessToken';
 
-interface Limits {
-  /** @see CallsInFlight for what counts against the concurrency limits */
-  limitsConcurrency?: boolean;
-  /** False for a route that counts what it calls against the limit per minute by itself. */
-  limitsRate?: boolean;
-}
-
 /**
- * Guards a route that needs a feature, in the only valid order: authentication, scope and plan, rate limit, concurrency limit.
+ * Guards a route that needs a feature.
  *
- * @param limitsConcurrency false for a route that does not wait for YouTube
+ * @param rules `limitsConcurrency: false` for a route that does not wait for YouTube
  */
-export function RequiresFeature(
-  feature: Feature,
-  { limitsConcurrency = true }: Limits = {},
-): MethodDecorator & ClassDecorator {
+export function RequiresFeature(feature: Feature, rules: Partial<CallRules> = {}): MethodDecorator & ClassDecorator {
   const [plan] = PLANS;
   const refusal = {
     title: `The plan does not include ${feature.replaceAll('_', ' ')}`,
@@ -37,24 +24,27 @@ export function RequiresFeature(
   };
   return applyDecorators(
     ApiErrors(...(planIncludes(plan, feature) ? [] : [refusal])),
-    RequiredFeature(feature),
-    guardedBy({ limitsConcurrency }),
+    guardedBy({ feature, limitsRate: true, limitsConcurrency: true, ...rules }),
   );
 }
 
 /**
  * Guards a route that is available on every plan.
  *
- * @param limitsConcurrency for a route whose response can take long
+ * @param rules `limitsConcurrency: true` for a route whose response can take long
  */
-export function RequiresApiKey(limits: Limits = {}): MethodDecorator & ClassDecorator {
-  return guardedBy(limits);
+export function RequiresApiKey(rules: Partial<CallRules> = {}): MethodDecorator & ClassDecorator {
+  return guardedBy({ limitsRate: true, limitsConcurrency: false, ...rules });
 }
 
-function guardedBy({ limitsRate = true, limitsConcurrency = false }: Limits) {
-  const limits = [...(limitsRate ? [RateLimitGuard] : []), ...(limitsConcurrency ? [CallsInFlightGuard] : [])];
+function guardedBy(rules: CallRules) {
   return applyDecorators(
-    UseGuards(ApiKeyGuard, PermissionGuard, ...limits),
+    CallRules(rules),
+    UseGuards(CallGuard),
+    ApiErrors(
+      ...(rules.limitsRate ? (['rate_limited'] as const) : []),
+      ...(rules.limitsConcurrency ? (['concurrency_limited', 'at_capacity'] as const) : []),
+    ),
     ApiBearerAuth(API_KEY_SCHEME),
     ApiBearerAuth(TOKEN_SCHEME),
   );

@@ -1,20 +1,23 @@
 import { Module } from '@nestjs/common';
+import { Environment } from '../config/environment.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
-import { CallsInFlightGuard } from '../rate-limit/calls-in-flight.guard.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
 import { CallRate } from '../rate-limit/call-rate.js';
-import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
-import { ApiKeyGuard } from './api-key.guard.js';
 import { Authentication } from './authentication.js';
+import { CallGuard } from './call.guard.js';
 import { FailedAuthentications } from './failed-authentications.js';
 import { IdentityProvider } from './oidc/identity-provider.js';
-import { PermissionGuard } from './permission.guard.js';
 
-const limits = [RateLimitGuard, CallRate, CallsInFlightGuard, CallsInFlight, RejectionMetrics];
-const authentication = [Authentication, IdentityProvider, FailedAuthentications];
-const providers = [ApiKeyGuard, PermissionGuard, ...authentication, ...limits];
+const limits = [CallRate, CallsInFlight, RejectionMetrics];
+const provider = {
+  provide: IdentityProvider,
+  inject: [Environment],
+  useFactory: (environment: Environment) => IdentityProvider.of(environment),
+};
+const authentication = [Authentication, provider, FailedAuthentications];
+const providers = [CallGuard, ...authentication, ...limits];
 
 /** Exports everything that `RequiresFeature` and `RequiresApiKey` need in the module of a controller. */
 @Module({

@@ -1,9 +1,10 @@
-import { Injectable } from '@nestjs/common';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import type { JWTPayload } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { Environment } from '../config/environment.js';
 import { SCOPES, type Caller, type Person } from '../domain/caller.js';
 import { DomainError, InvalidApiKeyError, UnauthorizedError } from '../domain/errors.js';
-import { SecretToken } from '../http/server/bearer-token.js';
 import type { RequestContext } from '../http/server/request-context.js';
 import { hashKey } from '../organizations/api-key.js';
 import { ApiKeysService } from '../organizations/api-keys.service.js';
@@ -32,7 +33,7 @@ export class Authentication {
     private readonly environment: Environment,
     private readonly apiKeys: ApiKeysService,
     private readonly clients: TokenClientsService,
-    private readonly provider: IdentityProvider,
+    @Inject(IdentityProvider) private readonly provider: IdentityProvider | null,
     private readonly failed: FailedAuthentications,
     private readonly metrics: RejectionMetrics,
   ) {
@@ -57,8 +58,8 @@ export class Authentication {
     if (this.only?.key.matches(credential)) return this.only.caller;
     if (this.only) throw new UnauthorizedError(context.credentialLocation, 'the key of the command');
     try {
-      return await (this.provider.accepts(credential)
-        ? this.callerByToken(context, credential)
+      return await (this.provider?.accepts(credential)
+        ? this.callerByToken(context, await this.provider.verify(credential))
         : this.callerByKey(context, credential));
     } catch (error) {
       if (this.metrics.countFailure(error)) await this.failed.record(context);
@@ -69,7 +70,7 @@ export class Authentication {
   private async callerByKey(context: RequestContext, key: string | undefined): Promise<Caller> {
     const name = nameOfKey(key);
     if (!this.recentlyValid.has(name)) await this.failed.refuseThrottled(context);
-    const expected = this.environment.OIDC_ISSUER ? 'an API key or an access token' : 'an API key';
+    const expected = this.provider ? 'an API key or an access token' : 'an API key';
     if (key === undefined) throw new UnauthorizedError(context.credentialLocation, expected);
     const found = await this.apiKeys.authenticate(key);
     if (typeof found === 'object') return this.accept(name, found);
@@ -77,8 +78,7 @@ export class Authentication {
     throw new InvalidApiKeyError(found, key, expected);
   }
 
-  private async callerByToken(context: RequestContext, token: string): Promise<Caller> {
-    const claims = await this.provider.verify(token);
+  private async callerByToken(context: RequestContext, claims: JWTPayload): Promise<Caller> {
     const { OIDC_ORGANIZATION_CLAIM: claim, OIDC_SCOPES } = this.environment;
     const [client, externalId] = [clientOf(claims), textClaim(claims, claim)];
     if (externalId === undefined) throw new OrganizationNotLinkedError(claim, externalId);
@@ -118,7 +118,7 @@ export class Authentication {
 
   private async personByToken(credential: string | undefined): Promise<Person> {
     const { OIDC_ADMIN_CLAIM: required } = this.environment;
-    if (!required || !this.provider.accepts(credential)) {
+    if (!required || !this.provider?.accepts(credential)) {
       const accepted = { adminToken: this.adminToken !== undefined, accessToken: required !== undefined };
       throw new AdminTokenError(accepted, credential);
     }
@@ -132,7 +132,7 @@ export class Authentication {
   /** Counts a call that is refused before any look-up as a failure, unless its key was valid recently or its token is. */
   async recordUnverified(context: RequestContext): Promise<void> {
     const { credential } = context;
-    const isVerified = this.provider.accepts(credential)
+    const isVerified = this.provider?.accepts(credential)
       ? await this.provider.verify(credential, { waits: false }).then(() => true, isUnavailable)
       : this.recentlyValid.has(nameOfKey(credential));
     if (!isVerified) await this.failed.record(context);
@@ -144,4 +144,22 @@ const nameOfKey = (key = ''): string => hashKey(key).toString('hex');
 /** Whether an error says nothing about the credential. */
 function isUnavailable(error: unknown): boolean {
   return !(error instanceof DomainError) || error.status === 503;
+}
+
+/** A token that the operator has configured, compared in constant time. */
+export class SecretToken {
+  private readonly expected: Buffer;
+
+  constructor(token: string) {
+    this.expected = digest(token);
+  }
+
+  matches(given: string | undefined): boolean {
+    return given !== undefined && timingSafeEqual(digest(given), this.expected);
+  }
+}
+
+/** `timingSafeEqual` requires inputs of the same length. */
+function digest(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
 }

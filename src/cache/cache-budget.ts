@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/with-timeout.js';
 
 /** How long one call waits for the shared cache in total, beside the time that the entries it reads are worth. */
@@ -8,9 +9,12 @@ const ENTRY_MS = 100;
 
 const budgets = new AsyncLocalStorage<{ remainingMs: number; chargedUntilMs: number }>();
 
-/** Runs the work of one call, whose waits for the shared cache have one budget. */
-export function withCacheBudget<T>(work: () => T): T {
-  return budgets.run({ remainingMs: WAIT_MAX_MS, chargedUntilMs: 0 }, work);
+/**
+ * Runs the work of one call, whose waits for the shared cache have one budget. Without a shared cache there is none: before
+ * Node.js 24 a storage that has run once makes every promise of the process slower, a fifth of the time of a cached call.
+ */
+export function withCacheBudget<T>({ REDIS_URL }: Pick<Environment, 'REDIS_URL'>, work: () => T): T {
+  return REDIS_URL === undefined ? work() : budgets.run({ remainingMs: WAIT_MAX_MS, chargedUntilMs: 0 }, work);
 }
 
 /**

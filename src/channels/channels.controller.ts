@@ -6,7 +6,6 @@ import { ApiErrors } from '../http/errors/error-docs.js';
 import { requestContext } from '../http/server/request-context.js';
 import { ApiResult } from '../http/routes/response-docs.js';
 import { AllowsHead, RawUrlId } from '../http/routes/route.decorators.js';
-import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { setListAgeHeader, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import {
@@ -63,8 +62,7 @@ export class ChannelsController {
   @Get(':id/uploads')
   @AllowsHead()
   @RawUrlId('channel')
-  @RequiresFeature('channel_uploads')
-  @OwnRateLimit(UPLOADS_RATE_LIMIT)
+  @RequiresFeature('channel_uploads', { countedAs: UPLOADS_RATE_LIMIT })
   @ApiOperation({
     summary: "A channel's newest uploads, without transcripts",
     description:

@@ -65,6 +65,8 @@ describe('the configuration', () => {
     expect(faultsOf({ OIDC_ISSUER })).toEqual(['OIDC_AUDIENCE must be set when OIDC_ISSUER is']);
     expect(faultsOf({ OIDC_AUDIENCE })).toEqual(['OIDC_ISSUER must be set when OIDC_AUDIENCE is']);
     expect(faultsOf({ OIDC_ADMIN_CLAIM })).toEqual(['OIDC_ADMIN_CLAIM must not be set without OIDC_ISSUER']);
+    expect(faultsOf({ OIDC_SCOPES: 'true' })).toEqual(['OIDC_SCOPES must not be true without OIDC_ISSUER']);
+    expect(faultsOf({ OIDC_SCOPES: 'false' })).toEqual([]);
     expect(readEnvironment({ ...OIDC, OIDC_ADMIN_CLAIM })).toMatchObject({
       ...OIDC,
       OIDC_ORGANIZATION_CLAIM: 'org_id',

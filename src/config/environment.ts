@@ -288,6 +288,10 @@ const schema = VARIABLES.refine(({ MESSAGE_TRANSPORT, NATS_URL }) => MESSAGE_TRA
   .refine(({ OIDC_ISSUER, OIDC_ADMIN_CLAIM }) => OIDC_ISSUER !== undefined || OIDC_ADMIN_CLAIM === undefined, {
     path: ['OIDC_ADMIN_CLAIM'],
     error: 'must not be set without OIDC_ISSUER',
+  })
+  .refine(({ OIDC_ISSUER, OIDC_SCOPES }) => OIDC_ISSUER !== undefined || !OIDC_SCOPES, {
+    path: ['OIDC_SCOPES'],
+    error: 'must not be true without OIDC_ISSUER',
   });
 
 const UPSTREAM_SLOTS_MAX = 64;

@@ -270,13 +270,17 @@ export class UpstreamError extends DomainError {
 
 /** The API key or the token of a caller may not do what it is used for. */
 export class ScopeMissingError extends DomainError {
+  /** The scope to request a token with; undefined for a key, whose scopes do not change. */
+  readonly tokenScope: string | undefined;
+
   constructor(scope: Scope, of: 'key' | 'client') {
-    const lacks =
-      of === 'key'
-        ? `API key does not have the scope ${scope}`
-        : `access token does not have the scope ${tokenScope(scope)}`;
-    const advice = of === 'key' ? 'The operator can issue one that has it.' : 'Request a token that has it.';
-    super('scope_missing', `This ${lacks}. ${advice}`, { fields: { scope } });
+    const ofToken = of === 'client' ? tokenScope(scope) : undefined;
+    const message =
+      ofToken === undefined
+        ? `This API key does not have the scope ${scope}. The operator can issue one that has it.`
+        : `This access token does not have the scope ${ofToken}. Request a token that has it.`;
+    super('scope_missing', message, { fields: { scope } });
+    this.tokenScope = ofToken;
   }
 }
 

@@ -6,7 +6,7 @@ import { IdentityProvider } from '../auth/oidc/identity-provider.js';
 import { RedisConnection } from '../cache/redis-connection.js';
 import { checkDatabase } from '../database/database.module.js';
 import { withTimeout } from '../domain/with-timeout.js';
-import { ShutdownState } from '../http/server/shutdown-state.js';
+import { ShutdownState } from '../http/server/connections.js';
 
 export const LiveDto = z.object({ status: z.literal('ok').describe('Always `ok`.') }).meta({ id: 'Live' });
 export type LiveDto = z.infer<typeof LiveDto>;
@@ -62,7 +62,7 @@ export class HealthService {
     private readonly database: DataSource,
     @Inject(RedisConnection) private readonly redis: RedisConnection | null,
     private readonly shutdown: ShutdownState,
-    private readonly identityProvider: IdentityProvider,
+    @Inject(IdentityProvider) private readonly identityProvider: IdentityProvider | null,
     registry: Registry,
   ) {
     const up: Gauge = new Gauge({
@@ -102,7 +102,7 @@ export class HealthService {
       statusOf(this.redis?.checkWritable()),
     ]);
     const broker = this.shutdown.servers.find(({ isConnected }) => isConnected);
-    const identityProvider = this.identityProvider.isAvailable();
+    const identityProvider = this.identityProvider?.isAvailable();
     // Without the cache requests are served from each process's own, without the database no key can be verified. Without NATS
     // calls over HTTP are served, and without the identity provider those with API keys.
     return {

@@ -13,7 +13,8 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
 import { UnauthorizedError } from '../domain/errors.js';
-import { bearerToken, SecretToken } from '../http/server/bearer-token.js';
+import { SecretToken } from '../auth/authentication.js';
+import { bearerToken } from '../http/server/request-context.js';
 import { ApiErrors, type ErrorExample } from '../http/errors/error-docs.js';
 import { AllowsHead, AnyQuery, Audience, Probe } from '../http/routes/route.decorators.js';
 

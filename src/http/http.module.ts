@@ -4,11 +4,11 @@ import { Environment } from '../config/environment.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { Connections } from './server/connections.js';
 import { ErrorFilter } from './errors/error.filter.js';
-import { redactorFor } from '../observability/logging/redaction.js';
+import { redactorFor } from '../observability/logging/logger.js';
 import { DeclaredInput } from './routes/declared-input.js';
 import { RequestObserver } from './server/request-observer.js';
 import { Routes } from './routes/routes.js';
-import { ShutdownState } from './server/shutdown-state.js';
+import { ShutdownState } from './server/connections.js';
 import { StrictValidationPipe } from './routes/validation.js';
 
 /** The routes, and the pipe, interceptor and filter of every one. */

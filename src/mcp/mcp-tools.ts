@@ -15,14 +15,14 @@ import { z } from 'zod';
 import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
 import type { ErrorCode } from '../domain/error-codes.js';
-import { requirePermission } from '../auth/permission.guard.js';
-import { asDomainError, causeText, logError } from '../http/errors/error-report.js';
+import { requirePermission } from '../auth/call.guard.js';
+import { asDomainError, causeText, logError } from '../http/errors/error.filter.js';
 import { jsonSchemaOf } from '../http/routes/field.js';
 import { requestContext, type RequestContext } from '../http/server/request-context.js';
-import { type Redactor, redactorFor } from '../observability/logging/redaction.js';
+import { type Redactor, redactorFor } from '../observability/logging/logger.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
-import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
+import { CallRate } from '../rate-limit/call-rate.js';
 import { createCounter } from '../observability/metrics-registry.js';
 import { getJob, startArchiveJob } from './tools/job-tools.js';
 import { getUsage, listChannelUploads } from './tools/list-tools.js';
@@ -95,7 +95,7 @@ export class McpTools {
   constructor(
     private readonly services: ToolServices,
     private readonly inFlight: CallsInFlight,
-    private readonly rateLimit: RateLimitGuard,
+    private readonly rate: CallRate,
     registry: Registry,
     environment: Environment,
   ) {
@@ -114,9 +114,9 @@ export class McpTools {
    */
   async serve(request: Request, response: Response, message: unknown): Promise<void> {
     const context = requestContext(request);
-    // Before the response begins, whose headers say what remains. A caller that sends other messages costs no more than with refusals.
+    // Before the response begins, whose headers say what remains.
     const isToolCall = callSchema.safeParse(message).success;
-    const refusal = isToolCall ? await this.rateLimit.refusalOf(context) : undefined;
+    const refusal = await (isToolCall ? this.rate.refusal(context) : this.rate.countMessage(context));
     const createServer = (): Server => {
       const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
       server.setRequestHandler('tools/list', () => LISTED);
@@ -144,7 +144,7 @@ export class McpTools {
   private async callTool(
     params: CallToolRequest['params'],
     context: RequestContext,
-    refusal: Error | undefined,
+    refusal: Error | void,
   ): Promise<CallToolResult> {
     const tool = TOOLS.find(({ name }) => name === params.name);
     if (!tool) throw UNKNOWN_TOOL;
@@ -164,7 +164,8 @@ export class McpTools {
         return tool.run(params.arguments ?? {}, context, this.services);
       });
       count('ok');
-      await this.rateLimit.addCalls(context, calls - 1);
+      // The headers of the response are sent already.
+      if (calls > 1) await this.rate.count(context.caller, { calls: calls - 1 });
       const fields = visibleText(JSON.stringify(tool.output.parse(structured)));
       return {
         content: [{ type: 'text', text: visibleText(text) }],

@@ -25,7 +25,7 @@ const JSON_OBJECT = { 'application/json': { schema: { type: 'object' as const } 
 @ApiTags('mcp')
 @Controller('mcp')
 @RequiresApiKey({ limitsRate: false })
-// Of an address that keeps failing to authenticate. The limit of a key is a result, with the same headers.
+// Of messages that call no tool, and of an address that keeps failing to authenticate. The limit of a key is a result, with the same headers.
 @ApiErrors('rate_limited')
 @Reads()
 @BodyBytesMax(MESSAGE_BYTES_MAX)
@@ -43,7 +43,7 @@ export class McpController {
     description:
       'The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per ' +
       'request, in any released revision of the protocol; `tools/list` describes the tools. The plan, the quota, the rate limit and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results ' +
-      'with `isError` whose text begins with the error code. Other messages do not count for the rate limit. A JSON object that is no message of JSON-RPC gets 400 with an error ' +
+      'with `isError` whose text begins with the error code. Of other messages the keys of an organization may send ten times as many per minute (429). A JSON object that is no message of JSON-RPC gets 400 with an error ' +
       'of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this ' +
       'documentation: its "Try it out" gets 403 otherwise.',
   })

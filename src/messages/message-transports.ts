@@ -5,7 +5,7 @@ import { Logger } from '@nestjs/common';
 import { ServerNats, ServerTCP, type NatsContext, type TcpContext, type TcpSocket } from '@nestjs/microservices';
 import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Environment } from '../config/environment.js';
-import { causeText } from '../http/errors/error-report.js';
+import { causeText } from '../http/errors/error.filter.js';
 import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 
 /** The message's way back to its caller. */

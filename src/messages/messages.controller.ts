@@ -18,7 +18,6 @@ import { ResultsResponse, type ReadResults } from '../jobs/results-response.js';
 import { SubscriptionsService } from '../jobs/subscriptions.service.js';
 import { requestContextOf } from '../http/server/request-context.js';
 import { Reads } from '../http/routes/route.decorators.js';
-import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
 import { inflate } from '../transcripts/cache/transcript-text.js';
 import { onlyEntry } from '../transcripts/response/transcripts-response.js';
@@ -30,7 +29,7 @@ import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { readIdMessage, readVideosMessage } from './message-reader.js';
 import type { MessageContext } from './open-messages.js';
 
-/** Handles the messages of a pattern, which over NATS is the subject, behind the guards of the operation over HTTP. */
+/** Handles the messages of a pattern, which over NATS is the subject, behind the guard of the operation over HTTP. */
 const OnMessage = (pattern: string, ...guards: MethodDecorator[]): MethodDecorator =>
   applyDecorators(MessagePattern(pattern), Reads(), ...guards);
 
@@ -56,7 +55,7 @@ export class MessagesController {
     return this.stream(context, { source: this.uploads.source(id, query), ...query });
   }
 
-  @OnMessage('channels.uploads', RequiresFeature('channel_uploads'), OwnRateLimit(UPLOADS_RATE_LIMIT))
+  @OnMessage('channels.uploads', RequiresFeature('channel_uploads', { countedAs: UPLOADS_RATE_LIMIT }))
   async channelUploads(@Payload() message: unknown, @Context() context: MessageContext): Events {
     const { id, query } = readIdMessage(message, UploadsQueryDto, CHANNEL_FORMS);
     const listed = await this.uploads.listWithinDeadline(id, query, context);

@@ -5,7 +5,7 @@ import type { Observable } from 'rxjs';
 import { AuthModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/with-timeout.js';
-import { ShutdownState } from '../http/server/shutdown-state.js';
+import { ShutdownState } from '../http/server/connections.js';
 import { JobsModule } from '../jobs/jobs.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { NatsTransport, TcpTransport } from './message-transports.js';

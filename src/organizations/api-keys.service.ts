@@ -6,7 +6,9 @@ import { displayPrefix } from '../domain/api-key-text.js';
 import { SCOPES, type Actor, type Caller, type Scope } from '../domain/caller.js';
 import type { KeyRefusal } from '../domain/errors.js';
 import {
+  acceptCaller,
   ApiKey,
+  type FoundCaller,
   generateKey,
   hashKey,
   isWellFormedKey,
@@ -24,7 +26,6 @@ import {
 } from './organization-errors.js';
 import { parseDisplayName } from './organizations.service.js';
 import type { Page, PageRequest } from '../domain/page.js';
-import { acceptCaller, type FoundCaller } from './found-caller.js';
 import { readPage } from './read-page.js';
 
 interface NewKey {

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Environment } from '../config/environment.js';
 import type { Caller } from '../domain/caller.js';
+import { Registry } from 'prom-client';
 import { CallRate, KEYS_AT_FULL_RATE } from './call-rate.js';
+import { RejectionMetrics } from './rejection-metrics.js';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -14,7 +16,11 @@ const caller = (keyId: string, id = 'org_a'): Caller => ({
 });
 
 const rateOf = (limit: number) =>
-  new CallRate(Object.assign(new Environment(), { RATE_LIMIT_PER_MINUTE: limit }), null);
+  new CallRate(
+    Object.assign(new Environment(), { RATE_LIMIT_PER_MINUTE: limit }),
+    null,
+    new RejectionMetrics(new Registry()),
+  );
 
 describe('the limits per minute without Redis', () => {
   it('end within a minute also when the wall clock is set back by an hour', async () => {

@@ -3,7 +3,10 @@ import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limite
 import { RedisConnection } from '../cache/redis-connection.js';
 import { Environment } from '../config/environment.js';
 import type { Caller } from '../domain/caller.js';
-import type { LimitScope } from '../domain/errors.js';
+import { RequestRateExceededError, type LimitScope } from '../domain/errors.js';
+import { setRateLimitHeaders } from '../http/routes/limit-headers.js';
+import type { RequestContext } from '../http/server/request-context.js';
+import { RejectionMetrics } from './rejection-metrics.js';
 
 const WINDOW_SECONDS = 60;
 /** So many keys of an organization can call at the full rate of a key. */
@@ -30,8 +33,43 @@ export class CallRate {
   private readonly limiters: Readonly<Record<LimitScope, Limiter>>;
 
   /** @param redis null without REDIS_URL */
-  constructor({ RATE_LIMIT_PER_MINUTE: limit }: Environment, @Inject(RedisConnection) redis: RedisConnection | null) {
+  constructor(
+    { RATE_LIMIT_PER_MINUTE: limit }: Environment,
+    @Inject(RedisConnection) redis: RedisConnection | null,
+    private readonly metrics: RejectionMetrics,
+  ) {
     this.limiters = { key: limiterOf(limit, redis), organization: limiterOf(limit * KEYS_AT_FULL_RATE, redis) };
+  }
+
+  /**
+   * Counts a call, sets its `X-RateLimit-*` headers, and returns the error that refuses it.
+   *
+   * @param route of a count of its own
+   */
+  async refusal(context: RequestContext, route?: string): Promise<RequestRateExceededError | undefined> {
+    const record = await this.count(context.caller, { route });
+    if (record) setRateLimitHeaders(context, record.limit, record);
+    return record && this.refusalBy(record);
+  }
+
+  /**
+   * Counts a message that is no call and costs little: ten times as many as calls of a key, over all keys of the organization.
+   *
+   * @throws RequestRateExceededError
+   */
+  async countMessage(context: RequestContext): Promise<void> {
+    if (this.limiters.organization.points === 0) return;
+    const record = await this.consume('organization', `messages:${context.caller.organization.id}`, 1);
+    const refusal = this.refusalBy(record);
+    if (!refusal) return;
+    setRateLimitHeaders(context, record.limit, record);
+    throw refusal;
+  }
+
+  private refusalBy({ scope, limit, used, resetSeconds }: RateRecord): RequestRateExceededError | undefined {
+    if (used <= limit) return undefined;
+    this.metrics.count(`${scope}_per_minute`);
+    return new RequestRateExceededError(limit, resetSeconds, scope);
   }
 
   /**

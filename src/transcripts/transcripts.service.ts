@@ -46,7 +46,7 @@ export class TranscriptsService {
    * @throws the errors that refuse the call, as `prepare`
    */
   start(request: TranscriptsRequest, context: RequestContext): Promise<Delivery> {
-    return this.untilIdle(withCacheBudget(() => this.begin(request, context)));
+    return this.untilIdle(withCacheBudget(this.environment, () => this.begin(request, context)));
   }
 
   /**

@@ -108,6 +108,7 @@ describe('a key that may only read', () => {
           requestId: response.headers['x-request-id'],
         },
       ]);
+      expect(response.headers['www-authenticate']).toBeUndefined();
       expect(Number(response.headers['x-ratelimit-remaining'])).toBeLessThan(RATE);
     }
     expect(await owned()).toBe(before);
@@ -181,7 +182,11 @@ describe('a token with OIDC_SCOPES', () => {
   });
 
   it('is told which scope to request, as the metadata for signing in name it', async () => {
-    const { body } = await call(await tokenWith('transcripts:read'), 'POST', '/jobs', {});
+    const { body, headers } = await call(await tokenWith('transcripts:read'), 'POST', '/jobs', {});
+    const metadataUrl = `${service.url}/.well-known/oauth-protected-resource`;
+    expect(headers['www-authenticate']).toBe(
+      `Bearer error="insufficient_scope", scope="transcripts:write", resource_metadata="${metadataUrl}"`,
+    );
     expect(body.error.message).toBe(
       'This access token does not have the scope transcripts:write. Request a token that has it.',
     );

@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Environment } from '../../src/config/environment.js';
 import type { Plan } from '../../src/domain/plan.js';
 import { createApp } from '../../src/bootstrap.js';
-import { createRedactor } from '../../src/observability/logging/redaction.js';
+import { createRedactor } from '../../src/observability/logging/logger.js';
 import { createLogger } from '../../src/observability/logging/logger.js';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';

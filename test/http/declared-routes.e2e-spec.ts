@@ -19,10 +19,10 @@ import { Environment } from '../../src/config/environment.js';
 import { HttpModule } from '../../src/http/http.module.js';
 import { AllowsHead, AnyQuery, BodyBytesMax, Probe, Public, Reads } from '../../src/http/routes/route.decorators.js';
 import { requiredScope, Routes } from '../../src/http/routes/routes.js';
-import { ShutdownState } from '../../src/http/server/shutdown-state.js';
 import { Field } from '../../src/http/routes/field.js';
+import { ShutdownState } from '../../src/http/server/connections.js';
 import { createLogger } from '../../src/observability/logging/logger.js';
-import { createRedactor } from '../../src/observability/logging/redaction.js';
+import { createRedactor } from '../../src/observability/logging/logger.js';
 import { send, type HttpResponse } from '../harness/http-request.js';
 
 @Injectable()

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { startService, type TestService } from '../harness/service.js';
 
 const LIMIT = 2;
@@ -59,22 +60,41 @@ describe('a search', () => {
   });
 });
 
+const post = (key: string, method: string, params: object) =>
+  service.request(
+    'POST',
+    '/mcp',
+    {
+      Authorization: `Bearer ${key}`,
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream',
+    },
+    JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  );
+
+describe('messages that call no tool', () => {
+  it('are limited for all keys of an organization together, to ten times the calls of a key', async () => {
+    const { id, key } = await service.organization();
+    const { key: other } = await service.app.get(ApiKeysService).issue({ organizationId: id });
+    for (let sent = 0; sent < 10 * LIMIT; sent += 1)
+      expect((await post(sent % 2 ? key : other, 'tools/list', {})).status).toBe(200);
+    const { status, body, headers } = await post(key, 'ping', {});
+    expect([status, body.error.code, body.error.message]).toEqual([
+      429,
+      'rate_limited',
+      expect.stringMatching(/^Rate limit of 20 requests per minute for all keys of your organization exceeded\./),
+    ]);
+    expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+    expect((await post(key, 'tools/call', { name: 'get_usage', arguments: {} })).text).not.toContain('isError');
+    expect((await post((await service.organization()).key, 'ping', {})).status).toBe(200);
+  });
+});
+
 describe('the headers of a message', () => {
   it('say what remains of the minute after the call of a tool, and nothing otherwise', async () => {
     const { key } = await service.organization();
-    const post = (method: string, params: object) =>
-      service.request(
-        'POST',
-        '/mcp',
-        {
-          Authorization: `Bearer ${key}`,
-          'Content-Type': 'application/json',
-          Accept: 'application/json, text/event-stream',
-        },
-        JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-      );
-    const listed = await post('tools/list', {});
-    const called = await post('tools/call', { name: 'get_usage', arguments: {} });
+    const listed = await post(key, 'tools/list', {});
+    const called = await post(key, 'tools/call', { name: 'get_usage', arguments: {} });
     expect([listed.status, listed.headers['x-ratelimit-remaining']]).toEqual([200, undefined]);
     expect([called.status, called.headers['x-ratelimit-remaining']]).toEqual([200, '1']);
   });

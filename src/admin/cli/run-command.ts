@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { EnvironmentError } from '../../config/environment.js';
 import { VERSION } from '../../config/package.js';
-import { escapeInvisible } from '../../observability/logging/redaction.js';
+import { escapeInvisible } from '../../observability/logging/logger.js';
 import { redactApiKeys } from '../../domain/api-key-text.js';
 import { addAdminCommands } from './admin-commands.js';
 import { withLocalService, withOperations, type CreateService } from './local-service.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, RequestHandler, Response } from 'express';
-import { withPolicy } from '../../http/server/security-headers.js';
+import { withPolicy } from '../../http/server/middleware.js';
 import { AllowsHead, Audience, Public } from '../../http/routes/route.decorators.js';
 
 /**

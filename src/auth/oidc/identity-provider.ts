@@ -1,6 +1,5 @@
-import { Injectable } from '@nestjs/common';
 import { errors, jwtVerify, type JWTPayload } from 'jose';
-import { Environment } from '../../config/environment.js';
+import type { Environment } from '../../config/environment.js';
 import { DomainError } from '../../domain/errors.js';
 import { InvalidTokenError } from '../auth-errors.js';
 import { ALGORITHMS, SigningKeys } from './signing-keys.js';
@@ -41,23 +40,29 @@ function refuseOtherTypes(payload: JWTPayload, type: unknown): void {
 }
 
 /** Checks access tokens of the operator's OpenID provider. */
-@Injectable()
 export class IdentityProvider {
-  private readonly keys: SigningKeys | undefined;
+  private readonly keys: SigningKeys;
 
-  constructor(private readonly environment: Environment) {
-    const { OIDC_ISSUER } = environment;
-    this.keys = OIDC_ISSUER === undefined ? undefined : new SigningKeys(OIDC_ISSUER);
+  private constructor(
+    private readonly issuer: string,
+    private readonly audience: string,
+  ) {
+    this.keys = new SigningKeys(issuer);
   }
 
-  /** Whether a credential is meant as an access token, and such are accepted. */
+  /** The provider of a configuration; null without `OIDC_ISSUER`. */
+  static of({ OIDC_ISSUER, OIDC_AUDIENCE = '' }: Environment): IdentityProvider | null {
+    return OIDC_ISSUER === undefined ? null : new IdentityProvider(OIDC_ISSUER, OIDC_AUDIENCE);
+  }
+
+  /** Whether a credential is meant as an access token. */
   accepts(credential: string | undefined): credential is string {
-    return this.keys !== undefined && credential !== undefined && TOKEN.test(credential);
+    return credential !== undefined && TOKEN.test(credential);
   }
 
-  /** Whether its keys could be read at the last attempt; undefined when no provider is configured. @see SigningKeys */
-  isAvailable(): boolean | undefined {
-    return this.keys?.isAvailable();
+  /** Whether its keys could be read at the last attempt. @see SigningKeys */
+  isAvailable(): boolean {
+    return this.keys.isAvailable();
   }
 
   /**
@@ -68,8 +73,7 @@ export class IdentityProvider {
    * @throws InvalidTokenError, ProviderUnavailableError
    */
   async verify(token: string, { waits = true } = {}): Promise<JWTPayload> {
-    const { OIDC_ISSUER: issuer = '', OIDC_AUDIENCE: audience = '' } = this.environment;
-    if (!this.keys) throw new Error('OIDC_ISSUER is not set.');
+    const { issuer, audience } = this;
     const expected = { issuer, audience, requiredClaims: ['exp'], clockTolerance: TOLERANCE_SECONDS };
     const find = waits ? this.keys.find : this.keys.findKnown;
     try {

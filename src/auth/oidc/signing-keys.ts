@@ -3,7 +3,7 @@ import { createLocalJWKSet, errors, type JWK, type JWTVerifyGetKey, type LocalJW
 import { Agent, request } from 'undici';
 import { z } from 'zod';
 import { isProviderUrl } from '../../config/variables.js';
-import { causeText } from '../../http/errors/error-report.js';
+import { causeText } from '../../http/errors/error.filter.js';
 import { ProviderUnavailableError } from '../auth-errors.js';
 
 /** Asymmetric ones: with others, whoever can check a token could make one. */

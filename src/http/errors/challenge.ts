@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import type { Environment } from '../../config/environment.js';
-import type { ErrorCode } from '../../domain/error-codes.js';
+import { type DomainError, ScopeMissingError } from '../../domain/errors.js';
 import { parseUrl } from '../../domain/page-url.js';
 
 /** Where the metadata of the service as an OAuth resource is (RFC 9728); that of another resource has its path appended. */
@@ -28,12 +28,17 @@ export function addressOf(request: { protocol: string; host?: string }, audience
   return (audience?.hostname === url?.hostname ? audience : url)?.origin;
 }
 
-/** The header `WWW-Authenticate` of a 401. With an identity provider it says where a client learns how to sign in. */
+/**
+ * The header `WWW-Authenticate`: of every 401, and of the 403 of a token that lacks a scope, so that a client requests another one. With
+ * an identity provider it says where a client learns how to sign in.
+ */
 export function challengeOf(
   request: Pick<Request, 'protocol' | 'host' | 'path'>,
-  code: ErrorCode,
+  error: DomainError,
   environment: Environment,
-): string {
+): string | undefined {
+  const scope = error instanceof ScopeMissingError ? error.tokenScope : undefined;
+  if (error.status !== 401 && scope === undefined) return undefined;
   if (environment.OIDC_ISSUER === undefined) return 'Bearer';
   const audience = audienceUrl(environment);
   const address = addressOf(request, audience);
@@ -41,7 +46,8 @@ export function challengeOf(
   const isMcp = request.path === MCP_PATH || audience?.pathname === MCP_PATH;
   const metadata = address && `${address}${METADATA_PATH}${isMcp ? MCP_PATH : ''}`;
   const parameters = [
-    code === 'invalid_token' && 'error="invalid_token"',
+    error.code === 'invalid_token' && 'error="invalid_token"',
+    scope && `error="insufficient_scope", scope="${scope}"`,
     metadata && `resource_metadata="${metadata}"`,
   ];
   return `Bearer ${parameters.filter(Boolean).join(', ')}`.trimEnd();

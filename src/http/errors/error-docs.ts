@@ -225,11 +225,18 @@ const HEADERS: Readonly<Record<number, NonNullable<ApiResponseOptions['headers']
   503: RETRY_AFTER,
 };
 
+/** Of the 403 of routes that require a scope. */
+const SCOPE_HEADERS = {
+  'WWW-Authenticate': text(
+    'Of an access token without the scope: `error="insufficient_scope"`, and the `scope` to request.',
+  ),
+};
+
 function errorResponse(status: number, examples: readonly ErrorExample[]) {
   const codes = examples.map(({ error }) => error.code);
   return {
     description: examples.map(({ title, error }) => `\`${error.code}\`: ${title}.`).join(' '),
-    headers: HEADERS[status] ?? {},
+    headers: { ...HEADERS[status], ...(codes.includes('scope_missing') && SCOPE_HEADERS) },
     content: {
       'application/json': {
         schema: refTo(ErrorBodyDto),

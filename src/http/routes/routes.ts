@@ -95,13 +95,13 @@ export class Routes {
   }
 
   /** Encodes a URL that is sent raw as an ID; other targets stay as they are. */
-  encodeRawUrl(target: string): string {
+  readonly encodeRawUrl = (target: string): string => {
     for (const encode of this.encoders) {
       const encoded = encode(target);
       if (encoded !== undefined) return encoded;
     }
     return target;
-  }
+  };
 
   /** Middleware: Express would handle HEAD as GET. */
   readonly refuseHead = (request: Request, _response: Response, next: NextFunction): void => {

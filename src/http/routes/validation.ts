@@ -3,7 +3,7 @@ import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import { invalidField, InvalidRequestError, type InvalidField } from '../../domain/errors.js';
 import { unknownParameterMessage, unknownParameters } from '../../domain/unknown-parameter.js';
-import { createRedactor, type Redactor } from '../../observability/logging/redaction.js';
+import { createRedactor, type Redactor } from '../../observability/logging/logger.js';
 import { absentValue, defaultOf, Field, fieldsOf, type FieldOf, type Form, type Stored } from './field.js';
 
 const NAME_SHOWN_MAX = 80;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { anyText } from '../../../test/texts/any-text.js';
 import type { Request, Response } from 'express';
 import { assignRequestContext, requestContext } from './request-context.js';
-import { createRedactor } from '../../observability/logging/redaction.js';
+import { createRedactor } from '../../observability/logging/logger.js';
 
 const TOKEN = 'an-admin-token-of-the-tests-0d3e';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -55,6 +55,6 @@ describe('the context of a call', () => {
 
   it('has no caller before authentication, so that a route without the guard fails closed', () => {
     const { request } = assigned(undefined);
-    expect(() => requestContext(request).caller).toThrow('ApiKeyGuard');
+    expect(() => requestContext(request).caller).toThrow('CallGuard');
   });
 });

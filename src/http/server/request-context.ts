@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import type { Actor, Caller, Person } from '../../domain/caller.js';
-import { bearerToken } from './bearer-token.js';
 import { withoutPorts } from './client-address.js';
-import { createRedactor, type Redactor } from '../../observability/logging/redaction.js';
+import { createRedactor, type Redactor } from '../../observability/logging/logger.js';
 
 /** Request ids accepted from callers. Anything else is replaced, because the id is echoed and logged. */
 const SAFE_REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
@@ -36,12 +35,12 @@ export abstract class RequestContext {
   }
 
   /**
-   * The caller that `ApiKeyGuard` has authenticated.
+   * The caller that `CallGuard` has authenticated.
    *
    * @throws Error on a route without that guard, so that the route fails closed
    */
   get caller(): Caller {
-    if (!this.authenticatedCaller) throw new Error('The call is not authenticated: its route lacks ApiKeyGuard.');
+    if (!this.authenticatedCaller) throw new Error('The call is not authenticated: its route lacks CallGuard.');
     return this.authenticatedCaller;
   }
 
@@ -66,6 +65,13 @@ export abstract class RequestContext {
   protected finish(): void {
     this.end.abort(ENDED);
   }
+}
+
+const BEARER = /^Bearer (.*)$/i;
+
+/** What follows `Bearer` in the header `Authorization`: also a text that is no token, whose mistake an error can name. */
+export function bearerToken(request: Request): string | undefined {
+  return BEARER.exec(request.headers.authorization ?? '')?.[1]?.trim() || undefined;
 }
 
 class HttpRequestContext extends RequestContext {

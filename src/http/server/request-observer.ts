@@ -3,7 +3,7 @@ import type { Span } from '@opentelemetry/api';
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { Counter, Histogram, Registry } from 'prom-client';
-import type { Redactor } from '../../observability/logging/redaction.js';
+import type { Redactor } from '../../observability/logging/logger.js';
 import { activeTraceId, failSpan, inServerSpan } from '../../observability/tracing/tracer.js';
 import { requestContext } from './request-context.js';
 import { legiblePath } from './request-paths.js';
@@ -11,6 +11,8 @@ import { Routes } from '../routes/routes.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const PATH_LENGTH_MAX = 300;
+/** The documentation, which no controller serves. */
+const DOCS = /^\/docs(?:\/|-json$|$)/;
 
 /** Seconds. A cached call takes milliseconds; one that fetches a hundred videos takes up to its deadline. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60];
@@ -21,7 +23,6 @@ interface Observed {
   path: string;
   /** The level of the log line unless the request fails. */
   level: 'debug' | 'info';
-  isDocs: boolean;
   /** Undefined for a request that is not traced. */
   span: Span | undefined;
 }
@@ -59,19 +60,15 @@ export class RequestObserver {
     });
   }
 
-  /**
-   * Middleware, after the one that creates the request context.
-   *
-   * @param isDocs whether a path belongs to the documentation, which no controller serves
-   */
-  observe(logger: Logger, redact: Redactor, isDocs: (path: string) => boolean) {
+  /** Middleware, after the one that creates the request context. */
+  observe(logger: Logger, redact: Redactor) {
     return (request: Request, response: Response, next: NextFunction): void => {
       const { method, headers, protocol } = request;
       // Redacted before it is truncated: a truncated token would not be recognized.
       const path = redact(legiblePath(request.path)).slice(0, PATH_LENGTH_MAX);
       const level = this.routes.isProbe(request.path) ? 'debug' : 'info';
       const start = (span?: Span): void => {
-        const observed: Observed = { method, path, level, span, isDocs: isDocs(request.path) };
+        const observed: Observed = { method, path, level, span };
         response.once('close', () => this.record(logger, observed, request, response));
         next();
       };
@@ -94,7 +91,7 @@ export class RequestObserver {
   }
 
   private record(logger: Logger, observed: Observed, request: Request, response: Response): void {
-    const { method, path, level, isDocs, span } = observed;
+    const { method, path, level, span } = observed;
     const { requestId, startedAtMs, log } = requestContext(request);
     const { statusCode: status, writableFinished } = response;
     const durationMs = performance.now() - startedAtMs;
@@ -104,7 +101,7 @@ export class RequestObserver {
     logger[status >= 500 ? 'error' : level]({ ...facts, ...(!writableFinished && { left: true }), ...log });
     const declared = declaredRoute(request);
     // A path of the OpenAPI document, `/docs` or `other`: never text from a caller.
-    const route = isDocs ? '/docs' : (declared?.replace(/[:*](\w+)/g, '{$1}') ?? 'other');
+    const route = DOCS.test(path) ? '/docs' : (declared?.replace(/[:*](\w+)/g, '{$1}') ?? 'other');
     // Scrapes of the metrics are no traffic.
     if (level !== 'debug' || this.routes.audience(request.path) !== 'internal') {
       const labels = { method: METHODS.has(method) ? method : 'other', route, status };

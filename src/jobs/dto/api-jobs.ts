@@ -5,7 +5,6 @@ import { RequiresApiKey } from '../../auth/auth.decorators.js';
 import { ApiId, type ErrorExample } from '../../http/errors/error-docs.js';
 import { contentOf, type Model, refTo } from '../../http/routes/response-docs.js';
 import { requestContext } from '../../http/server/request-context.js';
-import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
 import { ENTRY_HEADERS } from '../../transcripts/dto/api-transcripts.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { JobFinishedError, ResultsExpiredError, StoredResultsLimitError, TooManyJobsError } from '../job.js';
@@ -63,7 +62,7 @@ export function ApiJobId(
  * at them takes no call from other operations.
  */
 export function OnJobs(variant: JobVariant, limits?: { limitsConcurrency: boolean }): MethodDecorator {
-  return applyDecorators(RequiresApiKey(limits), OwnRateLimit(`${variant}s`));
+  return RequiresApiKey({ ...limits, countedAs: `${variant}s` });
 }
 
 /** The same for an operation on one of them. */

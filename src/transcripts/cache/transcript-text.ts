@@ -21,11 +21,11 @@ const DEFLATE_OPTIONS = { level: 2, finishFlush: constants.Z_FULL_FLUSH };
 const deflateOffThread = promisify<Buffer, object, Buffer>(deflateRaw);
 const inflateOffThread = promisify<Buffer, object, Buffer>(inflateRaw);
 
-/** The JSON of a transcript as a response contains it. */
+/** The JSON of a transcript as a response contains it. The first language is written in the turn in which it was read. */
 export async function jsonOf(transcript: Transcript): Promise<Buffer> {
   const languages: string[] = [];
   for (const [language, segments] of transcript) {
-    await nextTurn();
+    if (languages.length > 0) await nextTurn();
     languages.push(`${JSON.stringify(language)}:${JSON.stringify(segments)}`);
   }
   return Buffer.from(`{${languages.join(',')}}`);

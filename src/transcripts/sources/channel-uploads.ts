@@ -83,7 +83,7 @@ export class ChannelUploads {
     const options = { startedAtMs, responseEnd, organizationId: caller.organization.id };
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
     try {
-      return await withCacheBudget(() => this.list(text, selection, call));
+      return await withCacheBudget(this.environment, () => this.list(text, selection, call));
     } catch (error) {
       throw error instanceof CallEnded ? new UpstreamError('upstream_timeout', error) : error;
     } finally {

@@ -1,5 +1,22 @@
 import type { NextFunction, Request, Response } from 'express';
+import helmet from 'helmet';
 import { InvalidRequestError, invalidField } from '../../domain/errors.js';
+
+const NONE = ["'none'"];
+
+/** Responses are data: browsers must not execute, frame or navigate them. @param directives what a page needs besides */
+export function withPolicy(directives: Record<string, string[]> = {}) {
+  const strict = { defaultSrc: NONE, baseUri: NONE, formAction: NONE, frameAncestors: NONE };
+  return helmet({
+    contentSecurityPolicy: { useDefaults: false, directives: { ...strict, ...directives } },
+    // The proxy terminates TLS and sets this header: the service does not know the host names it applies to.
+    strictTransportSecurity: false,
+    xFrameOptions: { action: 'deny' },
+  });
+}
+
+/** Middleware: the headers that restrict what browsers do with a response. Pages replace them by their own. */
+export const securityHeaders = withPolicy();
 
 /**
  * Middleware: HTTP/1.1 requires exactly one `Host` header. Of several `Authorization` headers Node uses the first one, and a

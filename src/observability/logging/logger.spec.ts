@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createRedactor } from './redaction.js';
+import { createRedactor } from './logger.js';
 
 describe('a redacted text', () => {
   it.each([

@@ -1,0 +1,84 @@
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import type { Scope } from '../domain/caller.js';
+import { FeatureNotInPlanError, ScopeMissingError } from '../domain/errors.js';
+import { planIncludes, requiredPlan, type Feature } from '../domain/plan.js';
+import { ApiErrors } from '../http/errors/error-docs.js';
+import { requiredScope } from '../http/routes/routes.js';
+import { requestContextOf, type RequestContext } from '../http/server/request-context.js';
+import { CallRate } from '../rate-limit/call-rate.js';
+import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
+import { OrganizationNotLinkedError, TOKEN_REFUSALS } from './auth-errors.js';
+import { Authentication } from './authentication.js';
+
+/** What a route or a message requires of its callers. */
+export interface CallRules {
+  /** Undefined for what is on every plan. */
+  feature?: Feature;
+  /** False for a route that counts what it calls against the limit per minute by itself. */
+  limitsRate: boolean;
+  /** @see CallsInFlight for what counts against the concurrency limits */
+  limitsConcurrency: boolean;
+  /** The name of a count of its own against the limit per minute. The other routes share one. */
+  countedAs?: string;
+}
+
+/** Notes the rules on a handler or a controller, for `CallGuard`. */
+export const CallRules = Reflector.createDecorator<CallRules>();
+
+/**
+ * Requires the scope of a key or token, and a feature of the plan. The log line of a call that may change something has what its
+ * entry in the audit trail has.
+ *
+ * @param feature undefined for what is on every plan
+ * @throws ScopeMissingError, FeatureNotInPlanError
+ */
+export function requirePermission(context: RequestContext, scope: Scope, feature: Feature | undefined): void {
+  const { kind, scopes, organization } = context.caller;
+  if (!scopes.includes(scope)) throw new ScopeMissingError(scope, kind);
+  if (feature !== undefined && !planIncludes(organization.plan, feature))
+    throw new FeatureNotInPlanError(feature, organization.plan, requiredPlan(feature));
+  if (scope === 'write') Object.assign(context.log, { address: context.address, callId: context.callId });
+}
+
+/**
+ * Admits a call over HTTP or as a message, or refuses it, in this order: who calls (401, 403), may they (403), how often (429), how
+ * many at once (429, 503). A call without the scope or the plan counts for the limit per minute.
+ */
+@ApiErrors(
+  'unauthorized',
+  'invalid_api_key',
+  {
+    title: 'No organization is linked to that of the access token',
+    error: new OrganizationNotLinkedError('org_id', 'acme'),
+  },
+  ...TOKEN_REFUSALS,
+  'failed_authentications',
+  'read_scope_missing',
+  'write_scope_missing',
+  'internal_error',
+  'service_unavailable',
+)
+@Injectable()
+export class CallGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly authentication: Authentication,
+    private readonly rate: CallRate,
+    private readonly calls: CallsInFlight,
+  ) {}
+
+  async canActivate(execution: ExecutionContext): Promise<boolean> {
+    const places = [execution.getHandler(), execution.getClass()];
+    const { feature, limitsRate, countedAs, limitsConcurrency } = this.reflector.getAllAndOverride(CallRules, places);
+    const context = requestContextOf(execution);
+    const caller = await this.authentication.caller(context);
+    context.caller = caller;
+    Object.assign(context.log, { organizationId: caller.organization.id, keyId: caller.keyId });
+    const refusal = limitsRate ? await this.rate.refusal(context, countedAs) : undefined;
+    requirePermission(context, requiredScope(places), feature);
+    if (refusal) throw refusal;
+    if (limitsConcurrency) this.calls.acquire(caller, context.ended());
+    return true;
+  }
+}
