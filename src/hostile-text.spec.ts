@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { superLinearGrowth } from '../test/cpu/linear-time.js';
-import { parseLanguages } from './transcripts/dto/transcripts-query.dto.js';
+import { areLanguages, normalizeLanguages } from './domain/language-codes.js';
 import { parseChannelReference } from './domain/channel-reference.js';
 import type { Segment } from './domain/transcript.js';
 import { parsePlaylistReference } from './domain/playlist-reference.js';
@@ -81,7 +81,7 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
     read: parseVideoReference,
   },
   parsePlaylistReference: { begin: ['', 'PL', 'youtube.com/playlist?list='], read: parsePlaylistReference },
-  parseLanguages: { begin: ['', 'en-'], read: parseLanguages },
+  areLanguages: { begin: ['', 'en-'], read: (text) => areLanguages(text.split(',')) && normalizeLanguages([text]) },
   redactApiKeys: { begin: ['', 'ctk_', 'eyJ', 'eyJhbGciOiJS.'], read: redactApiKeys },
   createRedactor: { begin: ['', '://', 'whsec_'], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
   escapeMarkdown: { begin: ['', '&', 'www'], read: escapeMarkdown },

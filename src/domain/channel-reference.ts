@@ -10,6 +10,8 @@ export type ChannelReference =
 
 /** How callers name a channel, for messages and descriptions. */
 export const CHANNEL_FORMS = 'a handle (@name), a channel ID (UC and 22 characters) or a channel URL on youtube.com';
+/** The same in few words, for models, which read them in each conversation. */
+export const CHANNEL_NAMED = 'a handle (@name), an ID (UC…) or a URL';
 
 export const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
 // Combining marks are part of the letters of many scripts (Devanagari, Thai, …); they are allowed, but not first.

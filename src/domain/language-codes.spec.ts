@@ -57,10 +57,13 @@ describe('a list of languages', () => {
   ])('is refused: %j', (codes) => expect(areLanguages(codes)).toBe(false));
 
   it('is chosen from as a whole, or for its first', () => {
-    expect(languageChoice(['de', 'en', '*'])).toEqual(['de', 'en', '*']);
-    expect(languageChoice(['de', 'en', '*'], 'first').map(alternativesOf)).toEqual([['de', 'en', '*']]);
+    expect(languageChoice({ languages: ['de', 'en', '*'] })).toEqual(['de', 'en', '*']);
+    expect(languageChoice({ languages: ['de', 'en', '*'], match: 'first' }).map(alternativesOf)).toEqual([
+      ['de', 'en', '*'],
+    ]);
     // What is the same is cached under the same key.
-    expect(languageChoice(['de'], 'first')).toEqual(languageChoice(['de']));
-    for (const match of LANGUAGE_MATCHES) expect(languageChoice(['*'], match)).toEqual(languageChoice([], match));
+    expect(languageChoice({ languages: ['de'], match: 'first' })).toEqual(languageChoice({ languages: ['de'] }));
+    for (const match of LANGUAGE_MATCHES)
+      expect(languageChoice({ languages: ['*'], match })).toEqual(languageChoice({ match }));
   });
 });

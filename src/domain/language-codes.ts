@@ -24,11 +24,18 @@ export function areLanguages(codes: readonly string[]): boolean {
 
 const ALTERNATIVES = '|';
 
+/** Which languages are wanted, as a request says it. By default the original one. */
+export interface LanguageRequest {
+  languages?: readonly string[] | null | undefined;
+  match?: LanguageMatch | null | undefined;
+}
+
 /**
  * The languages as they are read and cached: each element is a code, or the alternatives of which the first is taken that the
  * video has. The original language alone is an empty list.
  */
-export function languageChoice(codes: readonly string[], match: LanguageMatch = 'all'): string[] {
+export function languageChoice({ languages, match }: LanguageRequest): string[] {
+  const codes = languages ?? [];
   if (codes.length === 0 || codes[0] === ORIGINAL_LANGUAGE) return [];
   return match === 'first' ? [codes.join(ALTERNATIVES)] : [...codes];
 }

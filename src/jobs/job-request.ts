@@ -1,15 +1,13 @@
-import { z } from 'zod';
 import { parseChannelReference } from '../domain/channel-reference.js';
 import { ChannelNotFoundError, invalidField, PlaylistNotFoundError } from '../domain/errors.js';
 import { parseVideoList } from '../domain/video-reference.js';
+import { fromStored, storedForm, toStored, type Wanted } from '../http/routes/validation.js';
 import { playlistId } from '../transcripts/sources/playlist-source.js';
 import type { JobRequestDto } from './dto/job.dto.js';
-import { ON_QUOTA, TEXT_FIELDS } from './job.js';
+import { type CreateJobDto, JobFields } from './dto/jobs-request.dto.js';
 
-/** The request of a new job as a call, a tool or a command has it: what is absent has its default. */
-export type WantedJob = { [Name in keyof Omit<JobRequestDto, 'videos'>]?: JobRequestDto[Name] | undefined } & {
-  videos?: readonly string[] | null | undefined;
-};
+/** The request of a new job as a call, a tool or a command has it. */
+export type WantedJob = Wanted<CreateJobDto>;
 
 /** A new job: its request, and the IDs of its videos, which are stored as its list. */
 export interface NewJob {
@@ -17,16 +15,16 @@ export interface NewJob {
   videoIds: readonly string[] | undefined;
 }
 
-/** The request of a job as it is stored; what is absent has its default. That of a subscription is read as one too. */
-export const requestSchema: z.ZodType<JobRequestDto> = z.object({
-  channel: z.string().nullable().default(null),
-  playlist: z.string().nullable().default(null),
-  videos: z.number().nullable().default(null),
-  ...TEXT_FIELDS,
-  limit: z.number().nullable().default(null),
-  since: z.string().nullable().default(null),
-  onQuota: z.enum(ON_QUOTA).default('pause'),
-});
+/** The request of a job as its row has it, which does not have the IDs of its videos. */
+export function storedJob(request: JobRequestDto): object {
+  return { ...toStored(JobFields, request), videos: request.videos };
+}
+
+/** Reads the request of a row; that of a subscription is read as that of a job too. @throws Error */
+export function readStoredJob(row: string): JobRequestDto {
+  const stored = JSON.parse(row) as { videos?: number | null };
+  return { ...fromStored(JobFields, stored), videos: stored.videos ?? null };
+}
 
 const SOURCES = ['channel', 'playlist', 'videos'] as const;
 
@@ -41,7 +39,7 @@ const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
 export function newJob(wanted: WantedJob): NewJob {
   refuseOtherSources(wanted);
   const videoIds = wanted.videos ? [...new Set(parseVideoList(wanted.videos))] : undefined;
-  const request = requestSchema.parse({ ...wanted, videos: videoIds?.length });
+  const request = { ...storedForm(JobFields, wanted), videos: videoIds?.length ?? null };
   const { channel, playlist } = request;
   if (channel !== null) requireChannelReference(channel);
   if (playlist !== null && (UNSTORABLE.test(playlist) || !playlistId(playlist, 'playlist')))

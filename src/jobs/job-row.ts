@@ -1,12 +1,14 @@
 import { Logger } from '@nestjs/common';
 import { Channel, Playlist } from '../domain/transcript.js';
+import { fromStored } from '../http/routes/validation.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { JobDto } from './dto/job.dto.js';
 import type { SubscriptionDto } from './dto/subscription.dto.js';
-import { requestSchema } from './job-request.js';
+import { CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
+import { readStoredJob } from './job-request.js';
 import type { Cause, JobState } from './job-states.js';
 import { checkAgainSeconds, type JobReason } from './job.js';
-import { SECONDS_PER_MINUTE, subscriptionRequestSchema, type SubscriptionReason } from './subscription.js';
+import { SECONDS_PER_MINUTE, type SubscriptionReason } from './subscription.js';
 
 /** A row of `jobs`, an archive job or a subscription, with the time until its next slice. */
 export interface JobRow<Reason = JobReason> {
@@ -89,8 +91,7 @@ export function logStateChange(by: Cause, row: Changed<JobRow<string>>): void {
 /** The archive job of a row. @throws Error when its request cannot be read */
 export function toJob(row: JobRow): JobDto {
   const { id, state, reason } = row;
-  const request = fromJson(Buffer.from(row.request), requestSchema);
-  if (!request) throw new Error(`The request of the job ${id} cannot be read.`);
+  const request = readStoredJob(row.request);
   const { channel, summary, createdAt } = commonFields(row);
   return {
     id,
@@ -112,8 +113,7 @@ export function toJob(row: JobRow): JobDto {
 /** The subscription of a row. @throws Error when its request cannot be read */
 export function toSubscription(row: SubscriptionRow): SubscriptionDto {
   const { id, reason } = row;
-  const request = fromJson(Buffer.from(row.request), subscriptionRequestSchema);
-  if (!request) throw new Error(`The request of the subscription ${id} cannot be read.`);
+  const request = fromStored(CreateSubscriptionDto, JSON.parse(row.request) as object);
   const { channel, summary, createdAt } = commonFields(row);
   const isChecked = reason !== 'paused_by_caller' && reason !== 'plan_changed';
   return {

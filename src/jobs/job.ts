@@ -1,8 +1,5 @@
-import { z } from 'zod';
 import { counted, DomainError, fixedError } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
-import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
-import { INCLUDABLE, VIDEO_KINDS } from '../domain/transcript.js';
 import { isFinished, type JobState } from './job-states.js';
 
 /** The reasons of paused jobs. */
@@ -15,18 +12,6 @@ export type JobReason = (typeof JOB_REASONS)[number];
 /** What a job does when the monthly quota of its organization is used up. */
 export const ON_QUOTA = ['pause', 'fail'] as const;
 export type OnQuota = (typeof ON_QUOTA)[number];
-
-/**
- * What the requests of jobs and subscriptions have in common, with the defaults. A field that is added later must be absent unless
- * it is given: a repeated request is known by being equal to its stored JSON, or by a hash of it, also of an earlier version.
- */
-export const TEXT_FIELDS = {
-  languages: z.array(z.string()).default([]),
-  match: z.enum(LANGUAGE_MATCHES).default('all'),
-  kinds: z.array(z.enum(VIDEO_KINDS)).default([]),
-  include: z.array(z.enum(INCLUDABLE)).default([]),
-  chunkSeconds: z.number().nullable().default(null),
-};
 
 export const SECONDS_PER_HOUR = 3_600;
 

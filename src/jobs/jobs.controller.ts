@@ -17,6 +17,7 @@ import {
   NOT_CANCELABLE,
   OnJob,
   OnJobs,
+  organizationOf,
   RESULTS_EXPIRED,
   TOO_MANY_JOBS,
   TOO_MUCH_STORED,
@@ -33,13 +34,7 @@ import {
   RESULTS_LINES_EXAMPLE,
   RUNNING_JOB_EXAMPLE,
 } from './dto/job.dto.js';
-import {
-  CreateJobDto,
-  JOB_BYTES_MAX,
-  NEW_JOB_BODIES,
-  organizationOf,
-  ResultsQueryDto,
-} from './dto/jobs-request.dto.js';
+import { CreateJobDto, JOB_BYTES_MAX, NEW_JOB_BODIES, ResultsQueryDto } from './dto/jobs-request.dto.js';
 import { JobFinishedError } from './job.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse } from './results-response.js';

@@ -7,7 +7,7 @@ import type { Actor } from '../domain/caller.js';
 import type { PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { JobDto, JobsPageDto } from './dto/job.dto.js';
-import { newJob, type WantedJob } from './job-request.js';
+import { newJob, storedJob, type WantedJob } from './job-request.js';
 import { CHANGED, logChange, type Changed, type ChangedJob, type JobRow } from './job-row.js';
 import { JobStore, type Refusal, type ResultsPart, type ResultsRequest } from './job-store.js';
 import { JOB_VARIANTS } from './job-variants.js';
@@ -67,7 +67,7 @@ export class JobsService {
     const columns = {
       idempotency_key: idempotencyKey,
       // The same key with other videos is a conflict. They are stored once, as the list of the job.
-      request: JSON.stringify({ ...request, videosHash: videoIds && hashOf(videoIds) }),
+      request: JSON.stringify({ ...storedJob(request), videosHash: videoIds && hashOf(videoIds) }),
       videos: videoIds,
       video_limit: request.limit,
       results_seconds: this.environment.JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,

@@ -144,13 +144,11 @@ export class SliceReader {
     stop: AbortSignal,
   ): Promise<CallPlan | SliceOutcome> {
     const { job, organizationId, keyId } = slice;
-    const { languages, match, include, chunkSeconds } = job.request;
     const source = () => Promise.resolve({ ...headerOf(job), uploads: [...uploads] });
-    const form = { languages, match, include, chunkSeconds: chunkSeconds ?? undefined, again };
     const payer = { organizationId, keyId, requestId: job.id };
     const options = { startedAtMs: performance.now(), responseEnd: stop, background: true };
     try {
-      return await this.transcripts.prepare({ source, ...form }, payer, options);
+      return await this.transcripts.prepare({ source, ...job.request, again }, payer, options);
     } catch (error) {
       if (!(error instanceof PlanLimitExceededError)) throw error;
       if (error.fitting === 0) return { type: 'without_quota', quota: error.decided };

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { z } from 'zod';
 import { Environment } from '../config/environment.js';
 import { inTurn } from '../database/query-with-deadline.js';
 import { PLANS, planIncludes, type Plan } from '../domain/plan.js';
 import { unlistedVideo, VIDEO_FAILURE_CODES, Upload } from '../domain/transcript.js';
+import { fromStored } from '../http/routes/validation.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { CheckedPage } from './check.js';
+import { CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
 import type { JobState } from './job-states.js';
 import { CHANGED, logChange, type Changed, type ChangedJob } from './job-row.js';
 import type { JobReason } from './job.js';
@@ -20,7 +21,6 @@ import {
   type SliceEnd,
   type VideoResults,
 } from './slice.js';
-import { isStart, type Start } from './subscription.js';
 import { LISTING_DELAY_MS, type KnownUpload } from './walk.js';
 
 /** The archive jobs, or the subscriptions, in one state. */
@@ -47,8 +47,6 @@ type ClaimedRow = Changed & {
   unread_seconds: number;
   now: Date;
 };
-
-const startSchema = z.object({ start: z.custom<Start>(isStart) });
 
 /** How long a claim outlasts the deadline of its slice: as long as the reservation of the slice, which is made after it. */
 const CLAIM_MARGIN_SECONDS = 15;
@@ -257,7 +255,8 @@ export class SliceRepository {
 function subscriptionOf(row: ClaimedRow, { job }: ChangedJob): ClaimedSubscription | null {
   if (row.check_seconds === null) return null;
   const { due_at: dueAt, due_age_ms: dueAgeMs, unread_seconds: unreadSeconds, seen_position: seenPosition } = row;
-  const start = seenPosition === null ? (fromJson(Buffer.from(row.request), startSchema)?.start ?? 'now') : null;
+  const start =
+    seenPosition === null ? fromStored(CreateSubscriptionDto, JSON.parse(row.request) as object).start : null;
   // Of a channel that listed nothing, no seen upload shows which later one is new.
   const toleranceMs = seenPosition === 0 ? LISTING_DELAY_MS : 0;
   const walk = {

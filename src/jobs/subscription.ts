@@ -1,7 +1,4 @@
-import { z } from 'zod';
 import { counted, DomainError, fixedError } from '../domain/errors.js';
-import { VIDEO_ID } from '../domain/video-reference.js';
-import { TEXT_FIELDS } from './job.js';
 
 export const SUBSCRIPTION_STATES = ['active', 'paused'] as const;
 export type SubscriptionState = (typeof SUBSCRIPTION_STATES)[number];
@@ -19,32 +16,11 @@ export type SubscriptionReason = (typeof SUBSCRIPTION_REASONS)[number];
 
 export const SECONDS_PER_MINUTE = 60;
 
-export const CHECK_MINUTES_MIN = 15;
-export const CHECK_MINUTES_MAX = 1_440;
-export const CHECK_MINUTES_DEFAULT = 60;
-
-/** The most of the newest uploads that a subscription can begin with. */
-export const START_UPLOADS_MAX = 100;
-
 /** The time between two checks that a caller asks for. */
 export const CHECK_REQUEST_SECONDS = 10;
 
 /** What is delivered first: `now` for what is uploaded from now on, a number of the newest uploads, or those above a video. */
 export type Start = number | string;
-
-/** Whether a value is a `start`. */
-export function isStart(value: unknown): value is Start {
-  if (typeof value === 'number') return Number.isInteger(value) && value >= 1 && value <= START_UPLOADS_MAX;
-  return value === 'now' || (typeof value === 'string' && VIDEO_ID.test(value));
-}
-
-/** The request of a subscription as it is stored; what is absent has its default. */
-export const subscriptionRequestSchema = z.object({
-  channel: z.string(),
-  ...TEXT_FIELDS,
-  checkMinutes: z.number().default(CHECK_MINUTES_DEFAULT),
-  start: z.custom<Start>(isStart).default('now'),
-});
 
 export class SubscriptionNotFoundError extends fixedError(
   'subscription_not_found',

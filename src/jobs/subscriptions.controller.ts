@@ -24,8 +24,8 @@ import { ApiResult } from '../http/routes/response-docs.js';
 import { PageQueryDto } from '../http/routes/validation.js';
 import { AllowsHead } from '../http/routes/route.decorators.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
-import { ApiResults, locationOf, OnJob, OnJobs, TOO_MUCH_STORED } from './dto/api-jobs.js';
-import { organizationOf, ResultsQueryDto } from './dto/jobs-request.dto.js';
+import { ApiResults, locationOf, OnJob, OnJobs, organizationOf, TOO_MUCH_STORED } from './dto/api-jobs.js';
+import { ResultsQueryDto } from './dto/jobs-request.dto.js';
 import {
   FEED_EXAMPLE,
   FEED_LINES_EXAMPLE,

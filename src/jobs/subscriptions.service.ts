@@ -3,8 +3,10 @@ import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import type { Actor } from '../domain/caller.js';
 import type { PageRequest } from '../domain/page.js';
+import { storedForm, toStored, type Wanted } from '../http/routes/validation.js';
 import type { Payer } from '../quota/quota.service.js';
-import type { SubscriptionDto, SubscriptionRequestDto, SubscriptionsPageDto } from './dto/subscription.dto.js';
+import type { SubscriptionDto, SubscriptionsPageDto } from './dto/subscription.dto.js';
+import { type ChangeSubscriptionDto, CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
 import { requireChannelReference } from './job-request.js';
 import { CHANGED, columnsOf, logStateChange, toSubscription, type Changed, type SubscriptionRow } from './job-row.js';
 import { JobStore, type ResultsPart, type ResultsRequest } from './job-store.js';
@@ -16,19 +18,7 @@ import {
   CheckRequestedError,
   SECONDS_PER_MINUTE,
   SubscriptionPausedError,
-  subscriptionRequestSchema,
-  type SubscriptionState,
 } from './subscription.js';
-
-/** The request of a new subscription: what is absent has its default. */
-export type WantedSubscription = Pick<SubscriptionRequestDto, 'channel'> & {
-  [Name in keyof Omit<SubscriptionRequestDto, 'channel'>]?: SubscriptionRequestDto[Name] | undefined;
-};
-
-export interface SubscriptionChange {
-  checkMinutes?: number | undefined;
-  state?: SubscriptionState | undefined;
-}
 
 /** A subscription with the seconds until a check can be requested again; null when this one is. */
 type CheckedRow = SubscriptionRow & { retry_after_seconds: number | null };
@@ -66,16 +56,16 @@ export class SubscriptionsService {
    * organization was deleted | ChannelNotFoundError when the text is no reference to a channel
    */
   async create(
-    wanted: WantedSubscription,
+    wanted: Wanted<CreateSubscriptionDto>,
     payer: Payer,
     idempotencyKey?: string,
     actor?: Actor,
   ): Promise<SubscriptionDto> {
-    const request = subscriptionRequestSchema.parse(wanted);
+    const request = storedForm(CreateSubscriptionDto, wanted);
     requireChannelReference(request.channel);
     const columns = {
       idempotency_key: idempotencyKey,
-      request: JSON.stringify(request),
+      request: JSON.stringify(toStored(CreateSubscriptionDto, request)),
       check_seconds: request.checkMinutes * SECONDS_PER_MINUTE,
       results_seconds: this.environment.SUBSCRIPTION_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,
     };
@@ -104,7 +94,7 @@ export class SubscriptionsService {
   async change(
     organizationId: string,
     id: string,
-    { checkMinutes, state }: SubscriptionChange,
+    { checkMinutes, state }: ChangeSubscriptionDto,
     actor?: Actor,
   ): Promise<SubscriptionDto> {
     const checkSeconds = checkMinutes === undefined ? null : checkMinutes * SECONDS_PER_MINUTE;

@@ -16,8 +16,8 @@ import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
 import type { ErrorCode } from '../domain/error-codes.js';
 import { requirePermission } from '../auth/call.guard.js';
-import { UPLOADS_MAX } from '../jobs/dto/jobs-request.dto.js';
 import { asDomainError, causeText, logError } from '../http/errors/error.filter.js';
+import { jsonSchemaOf } from '../http/routes/field.js';
 import { requestContext, type RequestContext } from '../http/server/request-context.js';
 import { type Redactor, redactorFor } from '../observability/logging/logger.js';
 import { inSpan } from '../observability/tracing/tracer.js';
@@ -69,16 +69,13 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
 
 const callSchema = z.object({ method: z.literal('tools/call') });
 
-/** The dialect, and bounds that only a mistake reaches: the error names them. */
-const UNLISTED = ['$schema', 'minLength', 'maxLength', 'minItems', 'maxItems'];
-
 /** Computed once, because converting the schemas takes milliseconds. */
 const LISTED: ListToolsResult = {
   tools: TOOLS.map(({ name, title, description, feature, effect, input, output }) => ({
     name,
     title,
     description,
-    inputSchema: inputSchema(input),
+    inputSchema: jsonSchemaOf(input),
     outputSchema: { type: 'object', description: outlineOf(output) },
     annotations: {
       readOnlyHint: effect === 'reads',
@@ -186,14 +183,6 @@ export class McpTools {
       return { content: [{ type: 'text', text: visibleText(text) }], isError: true };
     }
   }
-}
-
-/** Clients give the list to the model with each conversation. */
-function inputSchema(input: z.ZodObject): { type: 'object' } & Record<string, unknown> {
-  const schema = JSON.stringify(z.toJSONSchema(input, { io: 'input' }), (name, value: unknown) =>
-    UNLISTED.includes(name) || (typeof value === 'number' && Math.abs(value) >= UPLOADS_MAX) ? undefined : value,
-  );
-  return { ...(JSON.parse(schema) as object), type: 'object' };
 }
 
 /** The fields of a result. Their types would be half of the list, and a model reads the result itself. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
-import { INCLUDABLE, type Segment, type Transcript } from '../domain/transcript.js';
+import type { Segment, Transcript } from '../domain/transcript.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
 import type { RequestContext } from '../http/server/request-context.js';
+import { fromStored, storedForm, type Wanted } from '../http/routes/validation.js';
 import { inflate, readTranscript, type TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { chunked } from '../transcripts/formats/chunks.js';
 import {
@@ -15,11 +15,11 @@ import {
   type TextForm,
 } from '../transcripts/formats/markdown.js';
 import { givenVideos, type VideoSource } from '../transcripts/sources/video-list.js';
-import { CHUNK_SECONDS_MAX, CHUNK_SECONDS_MIN } from '../transcripts/dto/transcripts-query.dto.js';
+import { TextFields } from '../transcripts/dto/transcripts-query.dto.js';
 import type { Summary } from '../transcripts/dto/transcripts-response.dto.js';
 import type { Entry } from '../transcripts/transcript-events.js';
 import { readCursor, writeCursor } from './cursor.js';
-import { costLine, languageCodes, type ToolServices } from './tools/tool.js';
+import { costLine, type ToolServices } from './tools/tool.js';
 
 /** The most videos that a text is continued with. */
 export const CURSOR_VIDEOS_MAX = 10;
@@ -27,31 +27,26 @@ export const CURSOR_VIDEOS_MAX = 10;
 const second = z.number().min(0);
 
 const positionSchema = z
-  .strictObject({
+  .looseObject({
     tool: z.enum(['get_channel_transcripts', 'get_video_transcript']),
     /** The ID of the channel or the video that the call is recorded by. */
     resource: z.string().regex(/^(?:UC[\w-]{22}|[\w-]{11})$/),
     /** The videos that remain, the current one first. */
     videoIds: z.array(z.string().regex(VIDEO_ID)).min(1).max(CURSOR_VIDEOS_MAX),
-    languages: z.union([z.tuple([]), languageCodes]),
-    match: z.enum(LANGUAGE_MATCHES).default('all'),
-    include: z.array(z.enum(INCLUDABLE)).default([]),
-    chunkSeconds: z.int().min(CHUNK_SECONDS_MIN).max(CHUNK_SECONDS_MAX).optional(),
     /** Seconds; the end is null for the end of the video. */
     range: z.tuple([second, second.nullable()]),
     /** Pieces of the current video's text that were sent. */
     skip: z.int().min(0),
   })
   // The tool for one video is on every plan, those for more are not.
-  .refine(({ tool, resource, videoIds }) => tool !== 'get_video_transcript' || videoIds.join() === resource);
+  .refine(({ tool, resource, videoIds }) => tool !== 'get_video_transcript' || videoIds.join() === resource)
+  .transform((position) => ({ ...position, ...fromStored(TextFields, position) }));
 
 /** Where a text continues that did not fit into one result. */
 export type Position = z.infer<typeof positionSchema>;
 
-interface PageStart extends Pick<Position, 'match' | 'chunkSeconds' | 'range'> {
+interface PageStart extends Wanted<TextFields>, Pick<Position, 'range'> {
   source: VideoSource;
-  languages?: Position['languages'] | undefined;
-  include?: Position['include'] | undefined;
   skip?: Position['skip'];
 }
 
@@ -93,13 +88,15 @@ export async function readTexts(
   const {
     source,
     skip = 0,
+    range,
     ...begun
   } = cursor === undefined ? start() : pageAt(readCursor(cursor, tool, positionSchema));
-  const { languages = [], match, include = [], chunkSeconds, range } = begun;
-  const delivery = await transcripts.start({ source, languages, match, include }, context);
+  const request = storedForm(TextFields, begun);
+  // A part of a text is divided into chunks after it is taken.
+  const delivery = await transcripts.start({ source, ...request, chunkSeconds: null }, context);
   const { resource, order } = delivery.plan;
   const cursorAt = (videoIds: string[], skip: number) =>
-    writeCursor({ tool, resource, videoIds, languages, match, include, chunkSeconds, range, skip });
+    writeCursor({ tool, resource, videoIds, ...request, range, skip });
   const footer = (summary: Summary, next: string | null) => {
     const more = next === null ? '' : `\nThe text continues. Call \`${tool}\` with the cursor ${codeSpan(next)}\n`;
     // After a blank line, because the rule would otherwise make a heading of the last paragraph.
@@ -113,6 +110,7 @@ export async function readTexts(
     cursorAt(ids, Number.MAX_SAFE_INTEGER),
   );
   const room = maxChars - longest.length;
+  const chunkSeconds = request.chunkSeconds ?? undefined;
   const form = { headingLevel, languages: delivery.plan.languages, chunkSeconds, range } as const;
   const page = new TextPage({ maxChars: room, ...form });
   const entries: Entry[] = [];

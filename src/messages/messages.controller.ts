@@ -3,7 +3,7 @@ import { MessagePattern, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
 import {
   PlaylistQueryDto,
-  TextQueryDto,
+  TextFields,
   TranscriptsQueryDto,
   UploadsQueryDto,
 } from '../transcripts/dto/transcripts-query.dto.js';
@@ -51,13 +51,13 @@ export class MessagesController {
 
   @OnMessage('channels.transcripts', RequiresFeature('channel_transcripts'))
   async channel(@Payload() message: unknown, @Context() context: MessageContext): Events {
-    const { id, query } = await readIdMessage(message, TranscriptsQueryDto, CHANNEL_FORMS);
+    const { id, query } = readIdMessage(message, TranscriptsQueryDto, CHANNEL_FORMS);
     return this.stream(context, { source: this.uploads.source(id, query), ...query });
   }
 
   @OnMessage('channels.uploads', RequiresFeature('channel_uploads', { countedAs: UPLOADS_RATE_LIMIT }))
   async channelUploads(@Payload() message: unknown, @Context() context: MessageContext): Events {
-    const { id, query } = await readIdMessage(message, UploadsQueryDto, CHANNEL_FORMS);
+    const { id, query } = readIdMessage(message, UploadsQueryDto, CHANNEL_FORMS);
     const listed = await this.uploads.listWithinDeadline(id, query, context);
     context.log['channelId'] = listed.channel.id;
     return from(eventsFor(context, [[JSON.stringify(toUploadsDto(listed))]]));
@@ -65,19 +65,19 @@ export class MessagesController {
 
   @OnMessage('playlists.transcripts', RequiresFeature('bulk_transcripts'))
   async playlist(@Payload() message: unknown, @Context() context: MessageContext): Events {
-    const { id, query } = await readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
+    const { id, query } = readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
     return this.stream(context, { source: this.playlists.source(id, query), ...query });
   }
 
   @OnMessage('videos.transcripts', RequiresFeature('bulk_transcripts'))
   async videos(@Payload() message: unknown, @Context() context: MessageContext): Events {
-    const { videos, ...texts } = await readVideosMessage(message);
+    const { videos, ...texts } = readVideosMessage(message);
     return this.stream(context, { source: givenVideos(parseVideoList(videos)), ...texts });
   }
 
   @OnMessage('videos.transcript', RequiresFeature('video_transcripts'))
   async video(@Payload() message: unknown, @Context() context: MessageContext): Events {
-    const { id, query } = await readIdMessage(message, TextQueryDto, 'the ID or the URL of a video');
+    const { id, query } = readIdMessage(message, TextFields, 'the ID or the URL of a video');
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
     const delivery = await this.transcripts.start({ source: givenVideos([videoId], videoId), ...query }, context);
@@ -86,7 +86,7 @@ export class MessagesController {
 
   @OnMessage('subscriptions.results', OnJobs('subscription', { limitsConcurrency: true }))
   async subscriptionResults(@Payload() message: unknown, @Context() context: MessageContext): Events {
-    const { id, query } = await readIdMessage(message, ResultsQueryDto, 'the ID of a subscription');
+    const { id, query } = readIdMessage(message, ResultsQueryDto, 'the ID of a subscription');
     const { id: organizationId } = context.caller.organization;
     const read: ReadResults = (page) => this.subscriptions.results(organizationId, id, page);
     const lines = await this.results.lines('subscription', read, organizationId, query);

@@ -1,19 +1,14 @@
-import type { LanguageMatch } from '../domain/language-codes.js';
 import type { Includable, Upload } from '../domain/transcript.js';
+import type { Wanted } from '../http/routes/validation.js';
 import type { ReservationResult } from '../quota/quota.service.js';
 import type { CachedOutcome } from './cache/transcript-cache.js';
 import type { Call } from './call.js';
+import type { TextFields } from './dto/transcripts-query.dto.js';
 import type { HeldTexts } from './response-memory.js';
 import type { ListHeader, VideoSource } from './sources/video-list.js';
 
-export interface TranscriptsRequest {
+export interface TranscriptsRequest extends Wanted<TextFields> {
   source: VideoSource;
-  /** Languages in order of preference; the video's original language when there are none. */
-  languages?: readonly string[] | undefined;
-  match?: LanguageMatch | undefined;
-  include?: readonly Includable[] | undefined;
-  /** The length of the chunks that segments are joined to; without it they stay as they are. */
-  chunkSeconds?: number | undefined;
   /** The IDs of videos that are tried again; as for `TranscriptCache.getMany`. */
   again?: ReadonlySet<string> | undefined;
 }

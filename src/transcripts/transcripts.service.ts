@@ -124,12 +124,12 @@ export class TranscriptsService {
   }
 
   private async plan(
-    { source, languages: codes = [], match, include, chunkSeconds, again }: TranscriptsRequest,
+    { source, include, chunkSeconds, again, ...choice }: TranscriptsRequest,
     payer: Payer,
     call: Call,
     held: HeldTexts,
   ): Promise<CallPlan> {
-    const languages = languageChoice(codes, match);
+    const languages = languageChoice(choice);
     const { header, resource, uploads, sinceFound } = await source(call);
     const known = new Map(uploads.map((upload) => [upload.videoId, plannedVideo(upload)]));
     const videos = [...known.values()];
@@ -144,7 +144,7 @@ export class TranscriptsService {
       const fitting = limitThatFits(order, remainingQuota(decidingQuota(quota)));
       throw new PlanLimitExceededError(quota, required, fitting, header.type === 'videos' ? 'videos' : 'limit');
     }
-    const form = { languages, include, chunkSeconds, again };
+    const form = { languages, include: include ?? [], chunkSeconds: chunkSeconds ?? undefined, again };
     return { call, header, resource, videos, order, ...form, sinceFound, lookedUpAtMs, reservation, quota, held };
   }
 

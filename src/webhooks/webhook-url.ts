@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { parseUrl } from '../domain/page-url.js';
-import { hasNoApiKey } from '../http/routes/validation.js';
+import { hasNoApiKey } from '../http/routes/field.js';
 import { InvalidUrlError } from './webhook.js';
 
 /** The agent of Azure in every virtual machine, at an address that is public by its number only. */

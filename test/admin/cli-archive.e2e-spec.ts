@@ -329,7 +329,7 @@ describe('the command archive', () => {
     ['an unknown channel', '@no-such-channel', [], /^error: Channel not found\. Use a channel .* or a playlist/],
     ['a video', 'https://youtu.be/tw-tea_____', [], /^error: Channel not found\. .*; for a video use transcripts\.\n$/],
     ['a malformed reference', 'https://example.com/a', [], /^error: Channel not found\./],
-    ['a limit of 0', '@tidewater', ['--limit', '0'], /Use a whole number from 1\.\n$/],
+    ['a limit of 0', '@tidewater', ['--limit', '0'], /limit must be an integer from 1 to 2147483647\.\n$/],
     ['an unknown format', '@tidewater', ['--format', 'srt'], /Allowed choices are json, markdown\.\n$/],
     ['malformed languages', '@tidewater', ['--languages', 'e'], /is invalid\. languages must be/],
   ])('ends with one line for %s, and creates no directory', async (_what, channel, args, line) => {

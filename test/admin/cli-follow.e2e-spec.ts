@@ -203,7 +203,7 @@ describe('the command follow', () => {
     expect(readFileSync(join(out, 'index.json'), 'utf8')).toBe(index);
     const wrong = await run('follow', '@tidewater', '--out', out, '--start', '0');
     expect(wrong.code).toBe(1);
-    expect(wrong.errorOutput).toMatch(/Use now, a number from 1 to 100, or the ID of a video\.\n$/);
+    expect(wrong.errorOutput).toMatch(/start must be "now", an integer from 1 to 100 .* or the ID of a video/);
     expect(
       await database.dataSource.query(`SELECT id FROM jobs WHERE check_seconds IS NOT NULL AND state = 'running'`),
     ).toEqual([]);

@@ -96,11 +96,15 @@ describe('the command transcripts', () => {
     ['a limit of one video', ['https://youtu.be/tw-tea_____', '--limit', '3'], /^error: --limit and --kinds are for/],
     ['kinds of one video', ['https://youtu.be/tw-tea_____', '--kinds', 'live'], /^error: --limit and --kinds are for/],
     ['an unknown format', ['@tidewater', '--format', 'pdf'], /^error: .*pdf.* is invalid\. Allowed choices are/],
-    ['a limit of 0', ['@tidewater', '--limit', '0'], /^error: .*Use a whole number from 1\.\n$/],
+    ['a limit of 0', ['@tidewater', '--limit', '0'], /^error: .*limit must be an integer of at least 1 /],
     ['malformed languages', ['@tidewater', '--languages', 'e'], /is invalid\. languages must be/],
     ['* before a language', ['@tidewater', '--languages', '*,de'], /is invalid\. languages must be .* as the last/],
-    ['unknown kinds', ['@tidewater', '--kinds', 'shorts'], /must be one or more of video,short,live,upcoming\.\n$/],
-    ['short chunks', ['@tidewater', '--chunk-seconds', '10'], /Use a whole number from 15 to 600\.\n$/],
+    [
+      'unknown kinds',
+      ['@tidewater', '--kinds', 'shorts'],
+      /kinds must be one or more of video, short, live, upcoming, separated by commas\.\n$/,
+    ],
+    ['short chunks', ['@tidewater', '--chunk-seconds', '10'], /chunkSeconds must be an integer from 15 to 600\.\n$/],
   ])('ends with one line for %s', async (_what, args, line) => {
     const { code, output, errorOutput } = await session.run(['transcripts', ...args], variables());
     expect([code, output]).toEqual([1, '']);

@@ -13,15 +13,14 @@ import {
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { IsString } from 'class-validator';
 import { useMiddleware } from '../../src/bootstrap.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { Environment } from '../../src/config/environment.js';
 import { HttpModule } from '../../src/http/http.module.js';
 import { AllowsHead, AnyQuery, BodyBytesMax, Probe, Public, Reads } from '../../src/http/routes/route.decorators.js';
 import { requiredScope, Routes } from '../../src/http/routes/routes.js';
+import { Field } from '../../src/http/routes/field.js';
 import { ShutdownState } from '../../src/http/server/connections.js';
-import { Optional } from '../../src/http/routes/validation.js';
 import { createLogger } from '../../src/observability/logging/logger.js';
 import { createRedactor } from '../../src/observability/logging/logger.js';
 import { send, type HttpResponse } from '../harness/http-request.js';
@@ -34,8 +33,7 @@ class LetsIn implements CanActivate {
 }
 
 class BoatDto {
-  @Optional()
-  @IsString()
+  @Field.text({ rule: 'a string', description: 'A boat.' })
   boat?: string;
 }
 

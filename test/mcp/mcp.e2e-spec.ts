@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { CHANNEL_FORMS } from '../../src/domain/channel-reference.js';
 import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
@@ -310,21 +311,23 @@ describe('a refused call of a tool', () => {
   });
 
   it.each<[tool: string, args: Record<string, unknown>, words: string]>([
-    ['list_channel_uploads', {}, 'channel is required.'],
-    ['list_channel_uploads', { channel: '' }, 'channel must have at least 1 character.'],
-    ['list_channel_uploads', { channel: null }, 'channel must be a string.'],
-    ['list_channel_uploads', { channel: '@x', limit: '3' }, 'limit must be a number.'],
-    ['list_channel_uploads', { channel: '@x', limit: 1.5 }, 'limit must be an integer.'],
-    ['list_channel_uploads', { channel: '@x', limit: 101 }, 'limit must be at most 100.'],
-    ['list_channel_uploads', { channel: '@x', since: 'x' }, 'since must be the ID of a video.'],
+    ['list_channel_uploads', {}, `channel must be ${CHANNEL_FORMS}.`],
+    ['list_channel_uploads', { channel: null }, `channel must be ${CHANNEL_FORMS}.`],
+    ['list_channel_uploads', { channel: '@x', limit: '3' }, 'limit must be an integer from 1 to 100.'],
+    ['list_channel_uploads', { channel: '@x', limit: 1.5 }, 'limit must be an integer from 1 to 100.'],
+    ['list_channel_uploads', { channel: '@x', limit: 101 }, 'limit must be an integer from 1 to 100.'],
+    ['list_channel_uploads', { channel: '@x', since: 'x' }, 'since must be the ID of a video (11 characters).'],
     [
       'list_channel_uploads',
       { channel: '@x', page: 2 },
-      '"page" is not a parameter of this tool. Its parameters: channel, limit, kinds, since.',
+      '"page" is not a parameter of this tool. Its parameters: limit, channel, since, kinds.',
     ],
     ['get_usage', { month: 1 }, '"month" is not a parameter of this tool. It takes no parameters here.'],
-    ['get_video_transcript', { video: 'hl-dinghy__', languages: 'de' }, 'languages must be a list.'],
-    ['get_video_transcript', { video: 'hl-dinghy__', languages: [] }, 'languages must have at least 1 item.'],
+    ...['d', []].map((languages): [string, Record<string, unknown>, string] => [
+      'get_video_transcript',
+      { video: 'hl-dinghy__', languages },
+      'languages must be a list of 1 to 20 language codes, such as ["en", "de"], or these codes separated by commas. For the original language of the video use *, as the last or the only one.',
+    ]),
     ['start_archive_job', { channel: '@x', onQuota: 'stop' }, 'onQuota must be pause or fail.'],
   ])('states the rule in words: %s %j', async (tool, args, words) => {
     const { client } = await customer();

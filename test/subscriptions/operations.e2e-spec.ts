@@ -139,7 +139,7 @@ describe('a change of a subscription', () => {
     ['a reason as its state', { state: 'paused_by_caller' }, 'state', /active or paused/],
     ['checkMinutes that are too short', { checkMinutes: 1 }, 'checkMinutes', /15 to 1440/],
     ['null', { checkMinutes: null }, 'checkMinutes', /15 to 1440/],
-    ['another field', { languages: ['en'] }, 'languages', /Its parameters: checkMinutes, state/],
+    ['another field', { languages: ['en'] }, 'languages', /Its parameters: state, checkMinutes/],
   ])('to %s is refused, and changes nothing', async (_what, body, field, message) => {
     const { key } = await idle.organization();
     const created = await follow(idle, key, { channel });

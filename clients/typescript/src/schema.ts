@@ -868,7 +868,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         VideosBodyDto: {
-            /** @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video. */
+            /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language when none before it is there. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
             languages?: string[] | string;
             /**
              * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
@@ -889,25 +889,12 @@ export interface components {
             videos: string[];
         };
         JobRequest: {
-            /** @description Language codes in order of preference. Empty: the original language of each video. */
-            languages: string[];
-            /**
-             * @description Which of the languages that a video has are taken.
-             * @enum {string}
-             */
-            match: "all" | "first";
-            /** @description The kinds of videos. Empty: all. */
-            kinds: ("video" | "short" | "live" | "upcoming")[];
-            /** @description What is added to the metadata of each entry. */
-            include: ("description" | "chapters" | "tags")[];
-            /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
-            chunkSeconds: number | null;
             /** @description The channel as the request named it. */
             channel: string | null;
             /** @description The playlist as the request named it. */
             playlist: string | null;
-            /** @description The number of videos that the request named, each counted once. The results have their IDs. */
-            videos: number | null;
+            /** @description The kinds of videos. Empty: all. */
+            kinds: ("video" | "short" | "live" | "upcoming")[];
             /** @description The maximum number of videos. Null: all. */
             limit: number | null;
             /** @description Only uploads of the channel newer than this video are taken. Null: all. */
@@ -917,9 +904,22 @@ export interface components {
              * @enum {string}
              */
             onQuota: "pause" | "fail";
+            /** @description What is added to the metadata of each entry. */
+            include: ("description" | "chapters" | "tags")[];
+            /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
+            chunkSeconds: number | null;
+            /** @description Language codes in order of preference. Empty: the original language of each video. */
+            languages: string[];
+            /**
+             * @description Which of the languages that a video has are taken.
+             * @enum {string}
+             */
+            match: "all" | "first";
+            /** @description The number of videos that the request named, each counted once. The results have their IDs. */
+            videos: number | null;
         };
         NewJobBody: {
-            /** @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video. */
+            /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language when none before it is there. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
             languages?: string[] | string;
             /**
              * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
@@ -934,8 +934,6 @@ export interface components {
             channel?: string;
             /** @description The ID or a URL of a playlist, as in `GET /playlists/{id}/transcripts`. */
             playlist?: string;
-            /** @description IDs or URLs of videos, read in this order. A video that is listed twice is read once. */
-            videos?: string[];
             /** @description The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. For `video` and `short`, one whose kind YouTube does not state is kept. */
             kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
             /** @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all. */
@@ -948,8 +946,22 @@ export interface components {
              * @enum {string}
              */
             onQuota: "pause" | "fail";
+            /** @description IDs or URLs of videos, read in this order. A video that is listed twice is read once. */
+            videos?: string[];
         };
         SubscriptionRequest: {
+            /** @description The channel as the request named it. */
+            channel: string;
+            /** @description The kinds of videos. Empty: all. */
+            kinds: ("video" | "short" | "live" | "upcoming")[];
+            /** @description The minutes between two checks. */
+            checkMinutes: number;
+            /** @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500. */
+            start: number | string;
+            /** @description What is added to the metadata of each entry. */
+            include: ("description" | "chapters" | "tags")[];
+            /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
+            chunkSeconds: number | null;
             /** @description Language codes in order of preference. Empty: the original language of each video. */
             languages: string[];
             /**
@@ -957,21 +969,9 @@ export interface components {
              * @enum {string}
              */
             match: "all" | "first";
-            /** @description The kinds of videos. Empty: all. */
-            kinds: ("video" | "short" | "live" | "upcoming")[];
-            /** @description What is added to the metadata of each entry. */
-            include: ("description" | "chapters" | "tags")[];
-            /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
-            chunkSeconds: number | null;
-            /** @description The channel as the request named it. */
-            channel: string;
-            /** @description The minutes between two checks. */
-            checkMinutes: number;
-            /** @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500. */
-            start: number | string;
         };
         NewSubscriptionBody: {
-            /** @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video. */
+            /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language when none before it is there. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
             languages?: string[] | string;
             /**
              * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
@@ -2628,12 +2628,12 @@ export interface operations {
     listChannelUploads: {
         parameters: {
             query?: {
+                /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned, and `sinceFound` is false. What was live, announced or without captions at an earlier call and is listed below it does not come back. */
+                since?: string;
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. For `video` and `short`, one whose kind YouTube does not state is kept. */
                 kinds?: string;
-                /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned, and `sinceFound` is false. What was live, announced or without captions at an earlier call and is listed below it does not come back. */
-                since?: string;
             };
             header?: never;
             path: {
@@ -4220,18 +4220,18 @@ export interface operations {
                      *           "request": {
                      *             "channel": "@harbourlight",
                      *             "playlist": null,
-                     *             "videos": null,
+                     *             "kinds": [],
+                     *             "limit": null,
+                     *             "since": null,
+                     *             "onQuota": "pause",
+                     *             "include": [],
+                     *             "chunkSeconds": null,
                      *             "languages": [
                      *               "en",
                      *               "de"
                      *             ],
                      *             "match": "all",
-                     *             "kinds": [],
-                     *             "include": [],
-                     *             "chunkSeconds": null,
-                     *             "limit": null,
-                     *             "since": null,
-                     *             "onQuota": "pause"
+                     *             "videos": null
                      *           },
                      *           "summary": {
                      *             "total": 1480,
@@ -4402,18 +4402,18 @@ export interface operations {
                      *       "request": {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
-                     *         "videos": null,
+                     *         "kinds": [],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause",
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
                      *         "match": "all",
-                     *         "kinds": [],
-                     *         "include": [],
-                     *         "chunkSeconds": null,
-                     *         "limit": null,
-                     *         "since": null,
-                     *         "onQuota": "pause"
+                     *         "videos": null
                      *       },
                      *       "summary": {
                      *         "total": 0,
@@ -4639,18 +4639,18 @@ export interface operations {
                      *       "request": {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
-                     *         "videos": null,
+                     *         "kinds": [],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause",
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
                      *         "match": "all",
-                     *         "kinds": [],
-                     *         "include": [],
-                     *         "chunkSeconds": null,
-                     *         "limit": null,
-                     *         "since": null,
-                     *         "onQuota": "pause"
+                     *         "videos": null
                      *       },
                      *       "summary": {
                      *         "total": 1480,
@@ -4978,18 +4978,18 @@ export interface operations {
                      *       "request": {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
-                     *         "videos": null,
+                     *         "kinds": [],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause",
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
                      *         "match": "all",
-                     *         "kinds": [],
-                     *         "include": [],
-                     *         "chunkSeconds": null,
-                     *         "limit": null,
-                     *         "since": null,
-                     *         "onQuota": "pause"
+                     *         "videos": null
                      *       },
                      *       "summary": {
                      *         "total": 1480,
@@ -5215,18 +5215,18 @@ export interface operations {
                      *       "request": {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
-                     *         "videos": null,
+                     *         "kinds": [],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause",
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
                      *         "match": "all",
-                     *         "kinds": [],
-                     *         "include": [],
-                     *         "chunkSeconds": null,
-                     *         "limit": null,
-                     *         "since": null,
-                     *         "onQuota": "pause"
+                     *         "videos": null
                      *       },
                      *       "summary": {
                      *         "total": 1480,
@@ -5543,18 +5543,18 @@ export interface operations {
                      *         "request": {
                      *           "channel": "@harbourlight",
                      *           "playlist": null,
-                     *           "videos": null,
+                     *           "kinds": [],
+                     *           "limit": null,
+                     *           "since": null,
+                     *           "onQuota": "pause",
+                     *           "include": [],
+                     *           "chunkSeconds": null,
                      *           "languages": [
                      *             "en",
                      *             "de"
                      *           ],
                      *           "match": "all",
-                     *           "kinds": [],
-                     *           "include": [],
-                     *           "chunkSeconds": null,
-                     *           "limit": null,
-                     *           "since": null,
-                     *           "onQuota": "pause"
+                     *           "videos": null
                      *         },
                      *         "summary": {
                      *           "total": 1480,
@@ -5753,18 +5753,18 @@ export interface operations {
                      *           },
                      *           "request": {
                      *             "channel": "@harbourlight",
+                     *             "kinds": [
+                     *               "video"
+                     *             ],
+                     *             "checkMinutes": 60,
+                     *             "start": "now",
+                     *             "include": [],
+                     *             "chunkSeconds": null,
                      *             "languages": [
                      *               "en",
                      *               "de"
                      *             ],
-                     *             "match": "all",
-                     *             "kinds": [
-                     *               "video"
-                     *             ],
-                     *             "include": [],
-                     *             "chunkSeconds": null,
-                     *             "checkMinutes": 60,
-                     *             "start": "now"
+                     *             "match": "all"
                      *           },
                      *           "summary": {
                      *             "total": 3,
@@ -5935,18 +5935,18 @@ export interface operations {
                      *       "channel": null,
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "kinds": [
+                     *           "video"
+                     *         ],
+                     *         "checkMinutes": 60,
+                     *         "start": "now",
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
-                     *         "match": "all",
-                     *         "kinds": [
-                     *           "video"
-                     *         ],
-                     *         "include": [],
-                     *         "chunkSeconds": null,
-                     *         "checkMinutes": 60,
-                     *         "start": "now"
+                     *         "match": "all"
                      *       },
                      *       "summary": {
                      *         "total": 0,
@@ -6167,18 +6167,18 @@ export interface operations {
                      *       },
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "kinds": [
+                     *           "video"
+                     *         ],
+                     *         "checkMinutes": 60,
+                     *         "start": "now",
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
-                     *         "match": "all",
-                     *         "kinds": [
-                     *           "video"
-                     *         ],
-                     *         "include": [],
-                     *         "chunkSeconds": null,
-                     *         "checkMinutes": 60,
-                     *         "start": "now"
+                     *         "match": "all"
                      *       },
                      *       "summary": {
                      *         "total": 3,
@@ -6506,18 +6506,18 @@ export interface operations {
                      *       },
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "kinds": [
+                     *           "video"
+                     *         ],
+                     *         "checkMinutes": 60,
+                     *         "start": "now",
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
-                     *         "match": "all",
-                     *         "kinds": [
-                     *           "video"
-                     *         ],
-                     *         "include": [],
-                     *         "chunkSeconds": null,
-                     *         "checkMinutes": 60,
-                     *         "start": "now"
+                     *         "match": "all"
                      *       },
                      *       "summary": {
                      *         "total": 3,
@@ -6723,18 +6723,18 @@ export interface operations {
                      *       },
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "kinds": [
+                     *           "video"
+                     *         ],
+                     *         "checkMinutes": 60,
+                     *         "start": "now",
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
-                     *         "match": "all",
-                     *         "kinds": [
-                     *           "video"
-                     *         ],
-                     *         "include": [],
-                     *         "chunkSeconds": null,
-                     *         "checkMinutes": 60,
-                     *         "start": "now"
+                     *         "match": "all"
                      *       },
                      *       "summary": {
                      *         "total": 3,
@@ -7029,18 +7029,18 @@ export interface operations {
                      *         },
                      *         "request": {
                      *           "channel": "@harbourlight",
+                     *           "kinds": [
+                     *             "video"
+                     *           ],
+                     *           "checkMinutes": 60,
+                     *           "start": "now",
+                     *           "include": [],
+                     *           "chunkSeconds": null,
                      *           "languages": [
                      *             "en",
                      *             "de"
                      *           ],
-                     *           "match": "all",
-                     *           "kinds": [
-                     *             "video"
-                     *           ],
-                     *           "include": [],
-                     *           "chunkSeconds": null,
-                     *           "checkMinutes": 60,
-                     *           "start": "now"
+                     *           "match": "all"
                      *         },
                      *         "summary": {
                      *           "total": 3,
@@ -10630,18 +10630,18 @@ export interface operations {
                      *       "request": {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
-                     *         "videos": null,
+                     *         "kinds": [],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause",
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
                      *         "match": "all",
-                     *         "kinds": [],
-                     *         "include": [],
-                     *         "chunkSeconds": null,
-                     *         "limit": null,
-                     *         "since": null,
-                     *         "onQuota": "pause"
+                     *         "videos": null
                      *       },
                      *       "summary": {
                      *         "total": 1480,
@@ -10974,18 +10974,18 @@ export interface operations {
                      *           "request": {
                      *             "channel": "@harbourlight",
                      *             "playlist": null,
-                     *             "videos": null,
+                     *             "kinds": [],
+                     *             "limit": null,
+                     *             "since": null,
+                     *             "onQuota": "pause",
+                     *             "include": [],
+                     *             "chunkSeconds": null,
                      *             "languages": [
                      *               "en",
                      *               "de"
                      *             ],
                      *             "match": "all",
-                     *             "kinds": [],
-                     *             "include": [],
-                     *             "chunkSeconds": null,
-                     *             "limit": null,
-                     *             "since": null,
-                     *             "onQuota": "pause"
+                     *             "videos": null
                      *           },
                      *           "summary": {
                      *             "total": 1480,
@@ -11142,18 +11142,18 @@ export interface operations {
                      *           },
                      *           "request": {
                      *             "channel": "@harbourlight",
+                     *             "kinds": [
+                     *               "video"
+                     *             ],
+                     *             "checkMinutes": 60,
+                     *             "start": "now",
+                     *             "include": [],
+                     *             "chunkSeconds": null,
                      *             "languages": [
                      *               "en",
                      *               "de"
                      *             ],
-                     *             "match": "all",
-                     *             "kinds": [
-                     *               "video"
-                     *             ],
-                     *             "include": [],
-                     *             "chunkSeconds": null,
-                     *             "checkMinutes": 60,
-                     *             "start": "now"
+                     *             "match": "all"
                      *           },
                      *           "summary": {
                      *             "total": 3,

@@ -7,9 +7,12 @@ import { z } from 'zod';
 import { languageChoice } from '../../domain/language-codes.js';
 import { Channel, Playlist, type Upload } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
-import { TEXT_FIELDS } from '../../jobs/job.js';
+import { Fields, Picked, type Stored } from '../../http/routes/field.js';
+import { fromStored, givenFields, storedForm } from '../../http/routes/validation.js';
+import { flagOf } from './field-options.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
 import { formatTranscript } from '../../transcripts/formats/transcript-formats.js';
+import { PlaylistQueryDto, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 
 export const ARCHIVE_FORMATS = ['json', 'markdown'] as const;
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
@@ -42,26 +45,22 @@ const video = z.object({
 
 type IndexedVideo = z.infer<typeof video>;
 
-/** What the files of an archive have in common; the defaults are those of an index that has no such field. */
-const form = z.object({ format: z.enum(ARCHIVE_FORMATS), ...TEXT_FIELDS });
+/** What the files have, as a request names it. */
+export class ArchiveTexts extends Fields(Picked(PlaylistQueryDto, 'kinds'), TextFields) {}
 
-export type ArchiveForm = z.infer<typeof form>;
-type Texts = Omit<ArchiveForm, 'format'>;
+/** What the files of an archive have in common. */
+export interface ArchiveForm extends Stored<ArchiveTexts> {
+  format: ArchiveFormat;
+}
 
 /** A form with the defaults for what is absent. */
-export function archiveForm(options: Partial<ArchiveForm>): ArchiveForm {
-  return form.parse(options);
+export function archiveForm({ format = 'json', ...options }: Partial<ArchiveForm>): ArchiveForm {
+  return { format, ...storedForm(ArchiveTexts, options) };
 }
 
 /** What the files have, as the options of a call. */
-export function textsOf({ languages, match, kinds, include, chunkSeconds }: Texts) {
-  return {
-    match,
-    ...(languages.length > 0 && { languages }),
-    ...(kinds.length > 0 && { kinds }),
-    ...(include.length > 0 && { include }),
-    ...(chunkSeconds !== null && { chunkSeconds }),
-  };
+export function textsOf(form: Stored<ArchiveTexts>): Partial<ArchiveTexts> {
+  return Object.fromEntries(givenFields(ArchiveTexts, form));
 }
 
 /** The idempotency key by which a run finds the job or subscription that an earlier one for the same directory has begun. */
@@ -81,18 +80,19 @@ export interface ArchiveSource {
 const followed = z.object({ id: z.string(), after: z.int() });
 
 /** The document `index.json` of an archive. Its videos are in the order of the list, newer ones of a channel first. */
-const index = z.object({
+const stored = z.object({
   channel: Channel.nullable(),
   playlist: Playlist.nullable().default(null),
   /** The job whose files are being written, and are not among `videos` yet; null when it is complete. */
   unfinishedJob: z.string().nullable().default(null),
   /** Null when the channel is not followed. */
   subscription: followed.nullable().default(null),
-  ...form.shape,
+  format: z.enum(ARCHIVE_FORMATS),
   /** Of the last complete job; null for all uploads, 0 when there was none. */
   limit: z.int().nullable(),
   videos: z.array(video),
 });
+const index = stored.loose().transform((row) => ({ ...stored.parse(row), ...fromStored(ArchiveTexts, row) }));
 
 type ArchiveIndex = z.infer<typeof index>;
 /** What a run changes in the index beside the videos. */
@@ -167,8 +167,8 @@ export class ArchiveFiles {
     const other = this.known?.channel ?? this.known?.playlist;
     if (other && other.id !== (channel ?? playlist)?.id)
       throw new Error(`${out} has the archive of ${nameOf(this.known)} (${other.id}). Choose another directory.`);
-    const state = { limit: 0, ...this.known, ...changes, ...form };
-    const document = index.parse({ ...state, channel, playlist, videos: this.videos() });
+    const state = { unfinishedJob: null, subscription: null, limit: 0, ...this.known, ...changes, ...form };
+    const document = { ...state, channel, playlist, videos: this.videos() };
     await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
   }
 
@@ -176,14 +176,14 @@ export class ArchiveFiles {
   async add(entry: VideoTranscript, position: number): Promise<void> {
     const { videoId, metadata, transcript, error } = entry;
     const { out } = this.options;
-    const { format, languages, match, chunkSeconds } = this.options.form;
+    const { format, chunkSeconds } = this.options.form;
     const file = this.knownFiles.get(videoId) ?? archiveFileName({ videoId, ...metadata }, format);
     const exists = existsSync(join(out, file));
     // A video that fails now keeps the file that an earlier run has written.
     const state = error && !exists ? { file: null, error } : { file, error: null };
     this.current.set(videoId, { position, video: { videoId, title: metadata.title, ...state } });
     if (error || exists) return;
-    const textForm = { languages: languageChoice(languages, match), chunkSeconds: chunkSeconds ?? undefined };
+    const textForm = { languages: languageChoice(this.options.form), chunkSeconds: chunkSeconds ?? undefined };
     const texts = new Map(Object.entries(transcript));
     const written =
       format === 'json'
@@ -218,14 +218,9 @@ export function nameOf(source: ArchiveSource | undefined): string {
 }
 
 /** The options of an archive, for an error. */
-function flagsOf({ format, languages, match, kinds, include, chunkSeconds }: ArchiveForm): string {
-  const lists = Object.entries({ languages, kinds, include }).filter(([, words]) => words.length > 0);
-  return [
-    `--format ${format}`,
-    ...lists.map(([name, words]) => `--${name} ${words.join()}`),
-    ...(match === 'first' ? ['--match first'] : []),
-    ...(chunkSeconds === null ? [] : [`--chunk-seconds ${chunkSeconds}`]),
-  ].join(' ');
+function flagsOf({ format, ...texts }: ArchiveForm): string {
+  const flags = givenFields(ArchiveTexts, texts).map(([name, value]) => `${flagOf(name)} ${String(value)}`);
+  return [`--format ${format}`, ...flags].join(' ');
 }
 
 /** The file name of a video: its date unless that is not known, the letters and digits of its title, and its ID. No option and not hidden. */

@@ -1,54 +1,27 @@
 import { isChannelTranscriptsError, type ChannelTranscriptsClient } from '@channel-transcripts/client';
-import { InvalidArgumentError, Option, type Command } from 'commander';
-import { parseWholeNumber } from '../../config/variables.js';
+import { Option, type Command } from 'commander';
 import { ChannelNotFoundError } from '../../domain/errors.js';
-import { LANGUAGE_MATCHES } from '../../domain/language-codes.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
-import { INCLUDABLE, VIDEO_KINDS } from '../../domain/transcript.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
-import {
-  CHECK_MINUTES_DEFAULT,
-  CHECK_MINUTES_MAX,
-  CHECK_MINUTES_MIN,
-  isStart,
-  START_UPLOADS_MAX,
-  type Start,
-} from '../../jobs/subscription.js';
-import {
-  CHUNK_SECONDS_MAX,
-  CHUNK_SECONDS_MIN,
-  LANGUAGES_INVALID,
-  LIMIT_DEFAULT,
-  parseLanguages,
-} from '../../transcripts/dto/transcripts-query.dto.js';
+import { Picked } from '../../http/routes/field.js';
+import { readInput } from '../../http/routes/validation.js';
+import { JobFields } from '../../jobs/dto/jobs-request.dto.js';
+import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
+import { PlaylistQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS, ENTRY_MEDIA_TYPES, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
-import { ARCHIVE_FORMATS, archiveForm, textsOf, type ArchiveForm } from './archive-files.js';
+import { ARCHIVE_FORMATS, archiveForm, ArchiveTexts, textsOf, type ArchiveForm } from './archive-files.js';
 import { archiveList, type ArchiveFlags } from './archive-run.js';
-import { wholeNumberArgument, wordsArgument } from './field-options.js';
+import { fieldOption, fieldOptions } from './field-options.js';
 import { followChannel, type FollowFlags } from './follow-run.js';
 import type { LocalService, withLocalService } from './local-service.js';
 import { refuseJson, type CommandResult } from './output.js';
+
+const { checkMinutes: CHECK_MINUTES_DEFAULT } = readInput(Picked(CreateSubscriptionDto, 'checkMinutes'), {}, 'text');
 
 const REFERENCE =
   'a channel (@handle, ID or URL), a playlist (ID or URL) or the URL of a video; without @, a text in the form of a playlist ID is one';
 const LIST = 'a channel (@handle, ID or URL) or a playlist (ID or URL); for a video use transcripts';
 const CLEAR_LINE = '\r\u001b[K';
-
-const languagesOption = (): Option =>
-  new Option(
-    '--languages <codes>',
-    'language codes in order of preference, such as en,de; * last for the original language',
-  )
-    .default([], 'the original language')
-    .argParser((codes) => {
-      const languages = parseLanguages(codes);
-      if (!languages) throw new InvalidArgumentError(LANGUAGES_INVALID);
-      return languages;
-    });
-
-function wordsOption(flags: string, description: string, words: readonly string[]): Option {
-  return new Option(flags, `${description}: ${words.join()}`).argParser(wordsArgument(words));
-}
 
 /** Does some work with a service in this process, and prints the result. */
 type RunLocal = (
@@ -65,7 +38,7 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
     .command('transcripts')
     .description('print the transcripts of a channel, a playlist or a video, without a service and keys')
     .argument('<reference>', REFERENCE)
-    .option('--limit <n>', `number of videos at most (default: ${LIMIT_DEFAULT})`, wholeNumberArgument(1))
+    .addOption(fieldOption(PlaylistQueryDto, 'limit'))
     .addOption(
       new Option('--format <format>', 'text, srt and vtt for one video only').choices(ENTRY_FORMATS).default('json'),
     );
@@ -82,7 +55,7 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
     )
     .argument('<reference>', LIST)
     .requiredOption('--out <directory>', 'created unless it exists')
-    .option('--limit <n>', 'number of videos at most, the newest ones (default: all)', wholeNumberArgument(1));
+    .addOption(fieldOption(JobFields, 'limit', 'number of videos at most, the newest ones (default: all)'));
   writesFiles(archive, run, (reference, flags: ArchiveFlags, service, stop) =>
     archiveList(reference, flags, service, stop, showLine).catch(naming(LIST)),
   );
@@ -95,16 +68,13 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
     .argument('<channel>', '@handle, ID or URL')
     .requiredOption('--out <directory>', 'created unless it exists; also that of an archive')
     .addOption(
-      new Option('--start <start>', 'now, a number of the newest uploads, or the ID of the video above which to begin')
-        .default(undefined, 'the newest video of the directory, or now')
-        .argParser(startArgument),
+      fieldOption(
+        CreateSubscriptionDto,
+        'start',
+        'now, a number of the newest uploads, or the ID of the video above which to begin',
+      ).default(undefined, 'the newest video of the directory, or now'),
     )
-    .option(
-      '--check-minutes <n>',
-      'minutes between two checks',
-      wholeNumberArgument(CHECK_MINUTES_MIN, CHECK_MINUTES_MAX),
-      CHECK_MINUTES_DEFAULT,
-    );
+    .addOption(fieldOption(CreateSubscriptionDto, 'checkMinutes').default(CHECK_MINUTES_DEFAULT));
   writesFiles(follow, run, (channel, flags: FollowFlags, service, stop) =>
     followChannel(channel, flags, service, stop, showLine),
   );
@@ -173,23 +143,8 @@ type PrintFlags = Partial<Omit<ArchiveForm, 'format'>> & { format: EntryFormat; 
 
 /** Adds the options for which videos are read, and how their texts are. */
 function addTextOptions(command: Command): Command {
-  return command
-    .addOption(wordsOption('--kinds <kinds>', 'the kinds of videos', VIDEO_KINDS))
-    .addOption(languagesOption())
-    .addOption(new Option('--match <match>', 'which of the languages').choices(LANGUAGE_MATCHES).default('all'))
-    .addOption(wordsOption('--include <names>', 'what to add to the metadata', INCLUDABLE))
-    .option(
-      '--chunk-seconds <n>',
-      'join segments to chunks of about n seconds',
-      wholeNumberArgument(CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX),
-    );
-}
-
-function startArgument(text: string): Start {
-  const start = parseWholeNumber(text) ?? text;
-  if (!isStart(start))
-    throw new InvalidArgumentError(`Use now, a number from 1 to ${START_UPLOADS_MAX}, or the ID of a video.`);
-  return start;
+  for (const option of fieldOptions(ArchiveTexts)) command.addOption(option);
+  return command;
 }
 
 /** Shows a line on a terminal instead of the one before, or a line that stays. */

@@ -143,9 +143,13 @@ function documentedBy(subject: Declared): readonly DocumentedError[] {
 export function describeRoutes({ paths, components = {} }: OpenAPIObject, routes: readonly Route[]): void {
   components.headers = { ...REQUEST_ID_HEADER, ...RATE_LIMIT_HEADERS };
   for (const route of routes) {
-    const { responses, requestBody } = paths[route.path]?.[route.method.toLowerCase() as 'get'] ?? {};
+    const { responses, requestBody, parameters = [] } = paths[route.path]?.[route.method.toLowerCase() as 'get'] ?? {};
     if (!responses) continue;
     addBodyExample(requestBody, components);
+    // What a body has as a list or as text is text in a query.
+    for (const parameter of parameters)
+      if ('schema' in parameter && parameter.schema && 'oneOf' in parameter.schema)
+        parameter.schema = { type: 'string' };
     const errors = errorsOf(route);
     for (const status of new Set(errors.map(({ error }) => error.status))) {
       const examples = errors.filter(({ error }) => error.status === status);

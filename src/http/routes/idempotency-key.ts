@@ -3,7 +3,7 @@ import { ApiHeader } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { ApiErrors } from '../errors/error-docs.js';
-import { hasNoApiKey } from './validation.js';
+import { hasNoApiKey } from './field.js';
 
 const IDEMPOTENCY_KEY = 'Idempotency-Key';
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;

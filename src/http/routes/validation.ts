@@ -1,18 +1,85 @@
-import { applyDecorators, ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
-import { ApiPropertyOptional } from '@nestjs/swagger';
-import { Transform } from 'class-transformer';
-import { getMetadataStorage, IsString, Min, ValidateBy, ValidateIf } from 'class-validator';
-import { InvalidRequestError, type InvalidField } from '../../domain/errors.js';
-import { redactApiKeys } from '../../domain/api-key-text.js';
+import type { ArgumentMetadata, PipeTransform, Type } from '@nestjs/common';
+import { plainToInstance } from 'class-transformer';
+import { validateSync } from 'class-validator';
+import { invalidField, InvalidRequestError, type InvalidField } from '../../domain/errors.js';
 import { unknownParameterMessage, unknownParameters } from '../../domain/unknown-parameter.js';
 import { createRedactor, type Redactor } from '../../observability/logging/logger.js';
-import { legiblePath } from '../server/request-paths.js';
+import { absentValue, defaultOf, Field, fieldsOf, type FieldOf, type Form, type Stored } from './field.js';
 
 const NAME_SHOWN_MAX = 80;
-/** Far above any value of the interface, far below what exhausts the stack of the validator. */
+/** Far above any value of the interface, far below what exhausts the stack of class-transformer, which recurses. */
 const NESTING_LEVELS_MAX = 32;
-/** The rule that class-validator reports a property under that the class does not declare. */
-const WHITELIST_RULE = 'whitelistValidation';
+
+export const PAGE_SIZE_DEFAULT = 25;
+export const PAGE_SIZE_MAX = 100;
+
+/** The query of a list in pages. */
+export class PageQueryDto {
+  @Field.integer({
+    min: 1,
+    cap: PAGE_SIZE_MAX,
+    default: PAGE_SIZE_DEFAULT,
+    description: `The maximum number of entries of the list to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
+  })
+  limit: number;
+
+  @Field.text({
+    rule: 'the "next" value of a page',
+    description: 'The `next` value of the previous page. By default the first page is returned.',
+  })
+  after?: string;
+}
+
+interface InputOptions {
+  /** For the names of unknown fields, which can be misplaced keys. */
+  redact?: Redactor;
+  /** What the fields are parameters of. */
+  of?: 'operation' | 'tool';
+}
+
+/**
+ * Reads the fields of a class from an object, in the order of the class and with the defaults. Undeclared ones are errors, not ignored.
+ *
+ * @throws InvalidRequestError naming every field that is wrong or unknown
+ */
+export function readInput<T extends object>(
+  type: Type<T>,
+  input: unknown,
+  form: Form,
+  { redact = createRedactor(), of = 'operation' }: InputOptions = {},
+): T {
+  refuseNested(input);
+  const fields = Object.entries(fieldsOf(type));
+  const given: ReadonlyMap<string, unknown> = new Map(isObjectOrArray(input) ? Object.entries(input) : []);
+  const repeated = [...given].flatMap(([name, value]) => (form === 'text' && typeof value !== 'string' ? [name] : []));
+  const written = fields.flatMap(([name, { stated }]) => {
+    const value = given.get(name) ?? (given.get(name) === null ? null : defaultOf(stated));
+    return value === undefined ? [] : [[name, value]];
+  });
+  const read = plainToInstance(type, Object.fromEntries(written) as object, { groups: [form] });
+  const names = fields.map(([name]) => name);
+  const wrong = validateSync(read, { groups: [form], stopAtFirstError: true, forbidUnknownValues: false }).map(
+    ({ property: field, constraints = {} }): InvalidField => ({ field, message: Object.values(constraints).join(' ') }),
+  );
+  const unknown = [...given.keys()].filter((name) => !names.includes(name));
+  const details = [
+    ...repeated.flatMap((field) => (names.includes(field) ? [{ field, message: `${field} must be given once.` }] : [])),
+    ...wrong.filter(({ field }) => !repeated.includes(field)),
+    ...unknownParameters(unknown, (name) => {
+      const shown = redact(name).slice(0, NAME_SHOWN_MAX);
+      // Of `limit[]=1` it is `limit`, as the caller meant it.
+      return { field: shown.split('[', 1)[0] || shown, message: unknownParameterMessage(shown, of, names) };
+    }),
+  ];
+  if (details.length > 0) throw new InvalidRequestError(details);
+  return read;
+}
+
+/** Also of a body that its handler reads: what it calls recurses too. */
+function refuseNested(value: unknown): void {
+  if (isNestedDeeper(value, NESTING_LEVELS_MAX))
+    throw invalidField('body', `The body must not be nested more than ${NESTING_LEVELS_MAX} levels deep.`);
+}
 
 /**
  * Whether a value nests objects and arrays more than `levels` deep: a string or a number is 0 deep, `{}` is 1. Works
@@ -31,158 +98,69 @@ function isObjectOrArray(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** Skips validation of an absent value. IsOptional would skip null as well. */
-export function Optional(): PropertyDecorator {
-  return ValidateIf((_body, value) => value !== undefined);
-}
+/** The forms of the parameters of handlers that are read by their classes. */
+const FORMS: { readonly [Type in ArgumentMetadata['type']]?: Form } = { query: 'text', body: 'json' };
+/** The types of single parameters, and of an object that the handler reads by itself. */
+const NO_CLASSES: readonly unknown[] = [undefined, Object, String, Number, Boolean, Array];
 
-export const LIMIT_INVALID = 'limit must be an integer of at least 1 in decimal digits, given once.';
+/** Reads the query and the body of a request by their classes. */
+export class StrictValidationPipe implements PipeTransform {
+  constructor(private readonly redact: Redactor = createRedactor()) {}
 
-export const AFTER_INVALID = 'after must be the "next" value of a page, given once.';
-
-export const PAGE_SIZE_DEFAULT = 25;
-export const PAGE_SIZE_MAX = 100;
-
-/** The query parameter `limit` of a list. Values above the maximum count as that. */
-export function PageLimit(defaultSize = PAGE_SIZE_DEFAULT): PropertyDecorator {
-  return applyDecorators(
-    ApiPropertyOptional({
-      type: 'integer',
-      minimum: 1,
-      default: defaultSize,
-      description: `The maximum number of entries of the list to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
-    }),
-    Transform(({ value }: { value: unknown }) => Math.min(digitsOf(value), PAGE_SIZE_MAX)),
-    Min(1, { message: LIMIT_INVALID }),
-  );
-}
-
-/** The query parameter `after` of a list. */
-export function PageAfter(): PropertyDecorator {
-  return applyDecorators(
-    ApiPropertyOptional({
-      type: 'string',
-      description: 'The `next` value of the previous page. By default the first page is returned.',
-    }),
-    Optional(),
-    IsString({ message: AFTER_INVALID }),
-  );
-}
-
-/** The query of a list in pages. */
-export class PageQueryDto {
-  @PageLimit(10)
-  limit: number = PAGE_SIZE_DEFAULT;
-
-  @PageAfter()
-  after?: string;
-}
-
-/** @returns NaN, which fails validation, unless the value is a string of decimal digits */
-export function digitsOf(value: unknown): number {
-  return typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
-}
-
-/** Whether a text that is stored or displayed contains no API key, which must be neither, also not percent-encoded. */
-export function hasNoApiKey(text: string): boolean {
-  const legible = legiblePath(text);
-  return redactApiKeys(legible) === legible;
-}
-
-/** Refuses a text that contains an API key. */
-export function HasNoApiKey(): PropertyDecorator {
-  return ValidateBy({
-    name: 'hasNoApiKey',
-    validator: {
-      validate: (value: unknown) => typeof value !== 'string' || hasNoApiKey(value),
-      defaultMessage: (argument) => `${argument?.property} must not contain an API key.`,
-    },
-  });
-}
-
-/** An optional integer. One rule instead of IsInt, Min and Max, so that a wrong value is reported once. */
-export function OptionalInteger(
-  [minimum, maximum]: [number, number],
-  { nullable = false, ...docs }: { description: string; default?: number; nullable?: boolean },
-): PropertyDecorator {
-  const isValid = (value: unknown): boolean =>
-    (nullable && value === null) ||
-    (typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum);
-  const range = `${nullable ? 'null or ' : ''}an integer from ${minimum} to ${maximum}`;
-  return applyDecorators(
-    ApiPropertyOptional({ type: 'integer', ...(nullable && { nullable }), minimum, maximum, ...docs }),
-    Optional(),
-    ValidateBy({
-      name: 'isIntegerBetween',
-      validator: { validate: isValid, defaultMessage: (argument) => `${argument?.property} must be ${range}.` },
-    }),
-  );
-}
-
-/** Validates query parameters and body fields against their class. Undeclared ones are errors, not ignored. */
-export class StrictValidationPipe extends ValidationPipe {
-  constructor(private readonly redact: Redactor = createRedactor()) {
-    super({
-      transform: true,
-      whitelist: true,
-      forbidNonWhitelisted: true,
-      stopAtFirstError: true,
-      // Its class says which parameters exist.
-      validationError: { target: true },
-      exceptionFactory: (errors) => new InvalidRequestError(invalidFields(errors, redact)),
-    });
-  }
-
-  override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
-    if (metadata.type === 'custom') return value;
-    // The whitelist does not detect names that every object inherits, such as __proto__ and constructor.
-    const inherited = isObjectOrArray(value) ? Object.keys(value).filter((name) => name in Object.prototype) : [];
-    if (inherited.length > 0) {
-      const valid = parametersOf(metadata.metatype && new metadata.metatype());
-      throw new InvalidRequestError(unknownParameters(inherited, (name) => unknownParameter(name, valid, this.redact)));
-    }
-    // class-transformer recurses into every field.
-    if (isNestedDeeper(value, NESTING_LEVELS_MAX)) throw new InvalidRequestError([NESTED_TOO_DEEP]);
-    return super.transform(value, metadata);
+  transform(value: unknown, { type, metatype }: Pick<ArgumentMetadata, 'type' | 'metatype'>): unknown {
+    const form = FORMS[type];
+    if (form === undefined) return value;
+    refuseNested(value);
+    if (metatype === undefined || NO_CLASSES.includes(metatype)) return value;
+    return readInput(metatype as Type<object>, value, form, { redact: this.redact });
   }
 }
 
-const NESTED_TOO_DEEP: InvalidField = {
-  field: 'body',
-  message: `The body must not be nested more than ${NESTING_LEVELS_MAX} levels deep.`,
-};
+/** What a caller wants: what is absent or null has its default. */
+export type Wanted<T> = { readonly [Name in keyof T]?: T[Name] | null | undefined };
 
-/** Invalid parameters first, then unknown ones. */
-function invalidFields(errors: readonly ValidationError[], redact: Redactor): InvalidField[] {
-  const unknown = errors.filter(isUnknown);
-  const valid = parametersOf(unknown[0]?.target);
-  return [
-    ...errors
-      .filter((error) => !isUnknown(error))
-      .flatMap(({ property: field, constraints = {} }) =>
-        Object.values(constraints).map((message) => ({ field, message })),
-      ),
-    ...unknownParameters(
-      unknown.map(({ property }) => property),
-      (name) => unknownParameter(name, valid, redact),
-    ),
-  ];
+/** The fields of a request as a response repeats them. */
+export function storedForm<T extends object>(type: Type<T>, request: Wanted<T>): Stored<T> {
+  const given = request as Readonly<Record<string, unknown>>;
+  const fields = Object.entries(fieldsOf(type)).map(([name, field]) => [name, given[name] ?? absentValue(field)]);
+  return Object.fromEntries(fields) as Stored<T>;
 }
 
-function isUnknown({ constraints = {} }: ValidationError): boolean {
-  return WHITELIST_RULE in constraints;
+const sinceOf = ({ stated }: FieldOf): number => stated.storedSince ?? 1;
+
+/** The fields of a request that are not as if they were absent. */
+export function givenFields<T extends object>(type: Type<T>, request: Stored<T>): [name: string, value: unknown][] {
+  const values = request as Readonly<Record<string, unknown>>;
+  const isGiven = (name: string, field: FieldOf): boolean =>
+    JSON.stringify(values[name]) !== JSON.stringify(absentValue(field));
+  return Object.entries(fieldsOf(type)).flatMap(([name, field]) =>
+    isGiven(name, field) ? [[name, values[name]] as [string, unknown]] : [],
+  );
 }
 
-/** The names that the class of an object declares. */
-function parametersOf(target: unknown): string[] {
-  if (!isObjectOrArray(target)) return [];
-  const rules = getMetadataStorage().getTargetValidationMetadatas(target.constructor, '', false, false);
-  return [...new Set(rules.map(({ propertyName }) => propertyName))];
+/**
+ * A request as its row has it. A repeated request is known by being equal, also to one that an earlier version has stored: fields of a
+ * later version are left out unless they are given, and only with them it states a version.
+ */
+export function toStored<T extends object>(type: Type<T>, request: Stored<T>): object {
+  const given = Object.fromEntries(givenFields(type, request));
+  const fields = Object.entries(fieldsOf(type)).filter(([name, field]) => sinceOf(field) === 1 || name in given);
+  const version = Math.max(1, ...fields.map(([, field]) => sinceOf(field)));
+  const values = fields.map(([name, field]) => [name, name in given ? given[name] : absentValue(field)]);
+  return { ...(version > 1 && { version }), ...(Object.fromEntries(values) as object) };
 }
 
-/** The field of `limit[]=1` is `limit`, as the caller meant it. The name is redacted: it can be a misplaced key. */
-function unknownParameter(name: string, valid: readonly string[], redact: Redactor): InvalidField {
-  const shown = redact(name).slice(0, NAME_SHOWN_MAX);
-  const field = shown.split('[', 1)[0] || shown;
-  return { field, message: unknownParameterMessage(shown, 'operation', valid) };
+/**
+ * Reads what `toStored` has written, also in an earlier version, by the class of the request. Further fields of the row are ignored.
+ *
+ * @throws Error when it cannot be read, or was stored by a later version of the service
+ */
+export function fromStored<T extends object>(type: Type<T>, row: object): Stored<T> {
+  const fields = fieldsOf(type);
+  const isAbsent = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0);
+  const given = Object.entries(row).filter(([name, value]) => name in fields && !isAbsent(value));
+  const version = 'version' in row ? Number(row.version) : 1;
+  if (version > Math.max(1, ...Object.values(fields).map(sinceOf)))
+    throw new Error(`The request was stored in the form ${version} of a later version of the service.`);
+  return storedForm(type, readInput(type, Object.fromEntries(given), 'json'));
 }

@@ -1,8 +1,10 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiOkResponse } from '@nestjs/swagger';
+import type { Request } from 'express';
 import { RequiresApiKey } from '../../auth/auth.decorators.js';
 import { ApiId, type ErrorExample } from '../../http/errors/error-docs.js';
 import { contentOf, type Model, refTo } from '../../http/routes/response-docs.js';
+import { requestContext } from '../../http/server/request-context.js';
 import { ENTRY_HEADERS } from '../../transcripts/dto/api-transcripts.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { JobFinishedError, ResultsExpiredError, StoredResultsLimitError, TooManyJobsError } from '../job.js';
@@ -29,6 +31,16 @@ export const NOT_CANCELABLE: ErrorExample = {
   title: 'The job has already been completed or has failed',
   error: new JobFinishedError('cancel', 'completed'),
 };
+
+/**
+ * The organization of the caller; adds the job or subscription to the log line of the request, unless the path has another text
+ * than an ID.
+ */
+export function organizationOf(request: Request, variant: JobVariant, id: string): string {
+  const { caller, log } = requestContext(request);
+  if (JOB_VARIANTS[variant].idForm.test(id)) log[`${variant}Id`] = id;
+  return caller.organization.id;
+}
 
 /** The header of a response that has created something. */
 export const locationOf = (created: JobVariant) => ({

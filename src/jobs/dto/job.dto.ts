@@ -1,55 +1,19 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { z } from 'zod';
 import { count, dateTime, dateTimeOrNull, textOrNull } from '../../domain/schema-fields.js';
-import { LANGUAGE_MATCHES, type LanguageMatch } from '../../domain/language-codes.js';
-import {
-  Channel,
-  INCLUDABLE,
-  Playlist,
-  VIDEO_KINDS,
-  type Includable,
-  type VideoKind,
-} from '../../domain/transcript.js';
-import { ApiField, instanceOf, orNull, page } from '../../http/routes/response-docs.js';
+import { Channel, Playlist } from '../../domain/transcript.js';
+import { StoredFields } from '../../http/routes/field.js';
+import { instanceOf, orNull, page } from '../../http/routes/response-docs.js';
+import { storedForm } from '../../http/routes/validation.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import { JOB_STATES } from '../job-states.js';
-import { CHECK_AGAIN_SECONDS_MAX, JOB_REASONS, ON_QUOTA, type OnQuota } from '../job.js';
-
-/** What the requests of jobs and of subscriptions have in common. */
-export class TextRequestDto {
-  @ApiProperty({
-    type: [String],
-    description: 'Language codes in order of preference. Empty: the original language of each video.',
-  })
-  languages: readonly string[];
-
-  @ApiProperty({ enum: LANGUAGE_MATCHES, description: 'Which of the languages that a video has are taken.' })
-  match: LanguageMatch;
-
-  @ApiProperty({ enum: VIDEO_KINDS, isArray: true, description: 'The kinds of videos. Empty: all.' })
-  kinds: readonly VideoKind[];
-
-  @ApiProperty({ enum: INCLUDABLE, isArray: true, description: 'What is added to the metadata of each entry.' })
-  include: readonly Includable[];
-
-  @ApiProperty({
-    type: 'integer',
-    nullable: true,
-    description: 'The length of the chunks in seconds. Null: segments are as in the captions.',
-  })
-  chunkSeconds: number | null;
-}
+import { CHECK_AGAIN_SECONDS_MAX, JOB_REASONS } from '../job.js';
+import { JobFields } from './jobs-request.dto.js';
 
 /** What a job was created with: one of `channel`, `playlist` and `videos`; the others are null. */
 @ApiSchema({ name: 'JobRequest' })
-export class JobRequestDto extends TextRequestDto {
-  @ApiField(textOrNull('The channel as the request named it.'))
-  channel: string | null;
-
-  @ApiField(textOrNull('The playlist as the request named it.'))
-  playlist: string | null;
-
+export class JobRequestDto extends StoredFields(JobFields) {
   @ApiProperty({
     type: 'integer',
     nullable: true,
@@ -57,20 +21,6 @@ export class JobRequestDto extends TextRequestDto {
     description: 'The number of videos that the request named, each counted once. The results have their IDs.',
   })
   videos: number | null;
-
-  @ApiProperty({
-    type: 'integer',
-    nullable: true,
-    minimum: 1,
-    description: 'The maximum number of videos. Null: all.',
-  })
-  limit: number | null;
-
-  @ApiField(textOrNull('Only uploads of the channel newer than this video are taken. Null: all.'))
-  since: string | null;
-
-  @ApiProperty({ enum: ON_QUOTA, description: 'What the job does when the monthly quota is used up.' })
-  onQuota: OnQuota;
 }
 
 /** `total = succeeded + failed + pending` and `succeeded = cached + fetched` hold at any moment. */
@@ -188,11 +138,7 @@ export const NEW_JOB_EXAMPLE = {
   reason: null,
   channel: null,
   playlist: null,
-  request: {
-    ...{ channel: '@harbourlight', playlist: null, videos: null },
-    ...{ languages: ['en', 'de'], match: 'all', kinds: [], include: [], chunkSeconds: null },
-    ...{ limit: null, since: null, onQuota: 'pause' },
-  },
+  request: { ...storedForm(JobFields, { channel: '@harbourlight', languages: ['en', 'de'] }), videos: null },
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
   hidden: 0,
   createdAt: '2026-11-20T16:00:00.000Z',

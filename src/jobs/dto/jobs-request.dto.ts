@@ -1,102 +1,84 @@
-import { ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { Transform } from 'class-transformer';
-import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, Matches, Max, Min } from 'class-validator';
-import type { Request } from 'express';
-import { Kinds, SINCE_INVALID, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
-import type { VideoKind } from '../../domain/transcript.js';
-import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
+import { ApiSchema } from '@nestjs/swagger';
+import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
-import { requestContext } from '../../http/server/request-context.js';
-import {
-  AFTER_INVALID,
-  digitsOf,
-  HasNoApiKey,
-  LIMIT_INVALID,
-  Optional,
-  OptionalInteger,
-  PAGE_SIZE_DEFAULT,
-  PAGE_SIZE_MAX,
-} from '../../http/routes/validation.js';
+import type { VideoKind } from '../../domain/transcript.js';
+import { Field } from '../../http/routes/field.js';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/routes/validation.js';
+import { Kinds, Since, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
-import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
-import { VIDEO_ID } from '../../domain/video-reference.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
 export const UPLOADS_MAX = 2_147_483_647;
 
 const JOB_VIDEOS_MAX = 10_000;
-const VIDEOS_INVALID = `videos must be a list of 1 to ${JOB_VIDEOS_MAX} IDs or URLs of videos.`;
 /** Of a new job: so many URLs of videos with about 100 characters. */
 export const JOB_BYTES_MAX = 1024 * 1024;
 
-/** The body of a new job. */
-@ApiSchema({ name: 'NewJobBody' })
-export class CreateJobDto extends TextBodyDto {
-  @ApiPropertyOptional({
+/** What a job is about, but for the list of its videos, which is stored apart. */
+export class JobFields extends TextFields {
+  @Field.text({
+    rule: CHANNEL_FORMS,
+    isStored: true,
+    docs: { maxLength: REFERENCE_LENGTH_MAX },
     description:
       'The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`.',
-    maxLength: REFERENCE_LENGTH_MAX,
+    brief: 'The channel as the request named it.',
+    hint: `The channel: ${CHANNEL_NAMED}. Either this or playlist.`,
   })
-  @Optional()
-  @IsString({ message: `channel must be ${CHANNEL_FORMS}.` })
-  @HasNoApiKey()
   channel?: string;
 
-  @ApiPropertyOptional({
+  @Field.text({
+    rule: 'the ID or the URL of a playlist',
+    isStored: true,
+    docs: { maxLength: REFERENCE_LENGTH_MAX },
     description: 'The ID or a URL of a playlist, as in `GET /playlists/{id}/transcripts`.',
-    maxLength: REFERENCE_LENGTH_MAX,
+    brief: 'The playlist as the request named it.',
+    hint: 'The ID or the URL of a playlist.',
   })
-  @Optional()
-  @IsString({ message: 'playlist must be the ID or the URL of a playlist.' })
-  @HasNoApiKey()
   playlist?: string;
 
-  @ApiPropertyOptional({
-    type: [String],
-    minItems: 1,
-    maxItems: JOB_VIDEOS_MAX,
-    description: 'IDs or URLs of videos, read in this order. A video that is listed twice is read once.',
-  })
-  @Optional()
-  @IsArray({ message: VIDEOS_INVALID })
-  @ArrayMinSize(1, { message: VIDEOS_INVALID })
-  @ArrayMaxSize(JOB_VIDEOS_MAX, { message: VIDEOS_INVALID })
-  @IsString({ each: true, message: VIDEOS_INVALID })
-  videos?: string[];
+  @Kinds(
+    'The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. For `video` and `short`, one whose kind YouTube does not state is kept.',
+  )
+  kinds?: readonly VideoKind[];
 
-  @Kinds({
-    inBody: true,
-    description:
-      'The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. For `video` and `short`, one whose kind YouTube does not state is kept.',
-  })
-  kinds?: VideoKind[];
-
-  @OptionalInteger([1, UPLOADS_MAX], {
+  @Field.integer({
+    min: 1,
+    max: UPLOADS_MAX,
     description:
       'The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.',
+    brief: 'The maximum number of videos. Null: all.',
+    hint: 'Videos at most, from the start of the list: the newest uploads of a channel. By default all.',
   })
   limit?: number;
 
-  @ApiPropertyOptional({
-    description:
-      'The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. ' +
+  @Since(
+    'The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. ' +
       'An upload that was live, announced or without captions at an earlier job does not come back by it.',
-    pattern: VIDEO_ID.source,
-  })
-  @Optional()
-  @Matches(VIDEO_ID, { message: SINCE_INVALID })
+  )
   since?: string;
 
-  @ApiPropertyOptional({
-    enum: ON_QUOTA,
+  @Field.word({
+    words: ON_QUOTA,
+    default: 'pause',
     description:
       'What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that ' +
       'has failed can be resumed, and its results stay available.',
-    default: 'pause',
+    brief: 'What the job does when the monthly quota is used up.',
+    hint: 'When the quota is used up: pause until there is more, or fail.',
   })
-  @Optional()
-  @IsIn(ON_QUOTA, { message: `onQuota must be ${ON_QUOTA.join(' or ')}.` })
-  onQuota: OnQuota = 'pause';
+  onQuota: OnQuota;
+}
+
+/** The body of a new job. */
+@ApiSchema({ name: 'NewJobBody' })
+export class CreateJobDto extends JobFields {
+  @Field.texts({
+    max: JOB_VIDEOS_MAX,
+    rule: `a list of 1 to ${JOB_VIDEOS_MAX} IDs or URLs of videos`,
+    description: 'IDs or URLs of videos, read in this order. A video that is listed twice is read once.',
+  })
+  videos?: readonly string[];
 }
 
 export const NEW_JOB_BODIES = {
@@ -105,39 +87,23 @@ export const NEW_JOB_BODIES = {
   videos: { summary: 'A list of videos', value: { videos: ['hl-dinghy__', 'https://youtu.be/hl-silent__'] } },
 } satisfies Record<string, { summary: string; value: Partial<CreateJobDto> }>;
 
-/**
- * The organization of the caller; adds the job or subscription to the log line of the request, unless the path has another text
- * than an ID.
- */
-export function organizationOf(request: Request, variant: JobVariant, id: string): string {
-  const { caller, log } = requestContext(request);
-  if (JOB_VARIANTS[variant].idForm.test(id)) log[`${variant}Id`] = id;
-  return caller.organization.id;
-}
-
 /** The query parameters of the results of a job. */
 export class ResultsQueryDto {
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 1,
+  @Field.integer({
+    min: 1,
     description:
       `The maximum number of entries to return. JSON: ${PAGE_SIZE_DEFAULT} by default, and values above ${PAGE_SIZE_MAX} are ` +
       `treated as ${PAGE_SIZE_MAX}. NDJSON: all by default.`,
   })
-  @Optional()
-  @Transform(({ value }: { value: unknown }) => digitsOf(value))
-  @Min(1, { message: LIMIT_INVALID })
   limit?: number;
 
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 0,
+  @Field.integer({
+    min: 0,
+    max: UPLOADS_MAX,
+    rule: 'the "next" value of a page',
     description:
       'The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one.',
+    hint: 'The `next` of the last result; by default the oldest stored one comes first.',
   })
-  @Optional()
-  @Transform(({ value }: { value: unknown }) => digitsOf(value))
-  @Min(0, { message: AFTER_INVALID })
-  @Max(UPLOADS_MAX, { message: AFTER_INVALID })
   after?: number;
 }

@@ -1,48 +1,19 @@
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { ApiSchema } from '@nestjs/swagger';
 import { z } from 'zod';
 import { count, dateTime, dateTimeOrNull, textOrNull } from '../../domain/schema-fields.js';
 import { Channel, Upload } from '../../domain/transcript.js';
+import { StoredFields } from '../../http/routes/field.js';
+import { storedForm } from '../../http/routes/validation.js';
 import { instanceOf, orNull, page } from '../../http/routes/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
-import {
-  CHECK_MINUTES_MAX,
-  CHECK_MINUTES_MIN,
-  START_UPLOADS_MAX,
-  SUBSCRIPTION_REASONS,
-  SUBSCRIPTION_STATES,
-  type Start,
-} from '../subscription.js';
-import { JobSummaryDto, TextRequestDto } from './job.dto.js';
-
-/** How the document describes `start`, here and in the body that creates a subscription. */
-export const START_FIELD: { oneOf: object[]; description: string } = {
-  oneOf: [
-    { type: 'integer', minimum: 1, maximum: START_UPLOADS_MAX },
-    { type: 'string', pattern: '^(now|[A-Za-z0-9_-]{11})$' },
-  ],
-  description:
-    'What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the ' +
-    'channel too, and the ID of a video all uploads above it, up to 500.',
-};
+import { SUBSCRIPTION_REASONS, SUBSCRIPTION_STATES } from '../subscription.js';
+import { JobSummaryDto } from './job.dto.js';
+import { CreateSubscriptionDto } from './subscriptions-request.dto.js';
 
 /** What a subscription was created with; `checkMinutes` can be changed later. */
 @ApiSchema({ name: 'SubscriptionRequest' })
-export class SubscriptionRequestDto extends TextRequestDto {
-  @ApiProperty({ description: 'The channel as the request named it.' })
-  channel: string;
-
-  @ApiProperty({
-    type: 'integer',
-    minimum: CHECK_MINUTES_MIN,
-    maximum: CHECK_MINUTES_MAX,
-    description: 'The minutes between two checks.',
-  })
-  checkMinutes: number;
-
-  @ApiProperty(START_FIELD)
-  start: Start;
-}
+export class SubscriptionRequestDto extends StoredFields(CreateSubscriptionDto) {}
 
 /** A channel that is followed. Times are ISO 8601 in UTC. */
 export const SubscriptionDto = z
@@ -140,16 +111,11 @@ export const NEW_SUBSCRIPTION_EXAMPLE = {
   state: 'active',
   reason: null,
   channel: null,
-  request: {
+  request: storedForm(CreateSubscriptionDto, {
     channel: '@harbourlight',
     languages: ['en', 'de'],
-    match: 'all',
     kinds: ['video'],
-    include: [],
-    chunkSeconds: null,
-    checkMinutes: 60,
-    start: 'now',
-  },
+  }),
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
   createdAt: '2026-11-20T16:00:00.000Z',
   checkedAt: null,

@@ -1,71 +1,79 @@
-import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { IsIn, IsString, ValidateBy } from 'class-validator';
-import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
+import { ApiSchema } from '@nestjs/swagger';
+import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
-import { HasNoApiKey, Optional, OptionalInteger } from '../../http/routes/validation.js';
-import { Kinds, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
-import {
-  CHECK_MINUTES_DEFAULT,
-  CHECK_MINUTES_MAX,
-  CHECK_MINUTES_MIN,
-  isStart,
-  START_UPLOADS_MAX,
-  SUBSCRIPTION_STATES,
-  type Start,
-  type SubscriptionState,
-} from '../subscription.js';
-import { NEW_SUBSCRIPTION_EXAMPLE, START_FIELD } from './subscription.dto.js';
+import { VIDEO_ID } from '../../domain/video-reference.js';
+import { Field, field, OptionalFields, Picked } from '../../http/routes/field.js';
+import { Kinds, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
+import { SUBSCRIPTION_STATES, type Start, type SubscriptionState } from '../subscription.js';
 
-const START_INVALID = `start must be "now", an integer from 1 to ${START_UPLOADS_MAX} (the newest uploads) or the ID of a video (11 characters; the uploads above it).`;
-
-const CheckMinutes = (docs?: { default: number }): PropertyDecorator =>
-  OptionalInteger([CHECK_MINUTES_MIN, CHECK_MINUTES_MAX], {
-    description: 'The minutes between two checks of the channel. A check costs no quota.',
-    ...docs,
-  });
+/** The most of the newest uploads that a subscription can begin with. */
+const START_UPLOADS_MAX = 100;
 
 /** The body of a new subscription. */
 @ApiSchema({ name: 'NewSubscriptionBody' })
-export class CreateSubscriptionDto extends TextBodyDto {
-  @ApiProperty({
+export class CreateSubscriptionDto extends TextFields {
+  @Field.text({
+    required: true,
+    rule: CHANNEL_FORMS,
+    isStored: true,
+    docs: { maxLength: REFERENCE_LENGTH_MAX },
     description: 'The channel, in any form that `GET /channels/{id}/transcripts` accepts.',
-    maxLength: REFERENCE_LENGTH_MAX,
-    example: NEW_SUBSCRIPTION_EXAMPLE.request.channel,
+    brief: 'The channel as the request named it.',
+    hint: `The channel: ${CHANNEL_NAMED}.`,
+    example: '@harbourlight',
   })
-  @IsString({ message: `channel must be ${CHANNEL_FORMS}.` })
-  @HasNoApiKey()
   channel: string;
 
-  @Kinds({
-    description:
-      'The kinds of uploads to deliver; by default all. For `video` and `short`, one whose kind YouTube does not state is kept.',
-    inBody: true,
+  @Kinds(
+    'The kinds of uploads to deliver; by default all. For `video` and `short`, one whose kind YouTube does not state is kept.',
+  )
+  kinds?: readonly VideoKind[];
+
+  @Field.integer({
+    min: 15,
+    max: 1_440,
+    default: 60,
+    description: 'The minutes between two checks of the channel. A check costs no quota.',
+    brief: 'The minutes between two checks.',
   })
-  kinds?: VideoKind[];
+  checkMinutes: number;
 
-  @CheckMinutes({ default: CHECK_MINUTES_DEFAULT })
-  checkMinutes?: number;
-
-  @ApiPropertyOptional({ ...START_FIELD, default: 'now' })
-  @Optional()
-  @ValidateBy({ name: 'isStart', validator: { validate: isStart, defaultMessage: () => START_INVALID } })
-  start?: Start;
+  @field(
+    {
+      schema: {
+        oneOf: [
+          { type: 'integer', minimum: 1, maximum: START_UPLOADS_MAX },
+          { type: 'string', pattern: '^(now|[A-Za-z0-9_-]{11})$' },
+        ],
+      },
+      // An ID has 11 characters, which can be digits.
+      parse: (text) => (/^[0-9]{1,3}$/.test(text) ? Number(text) : text),
+      fault: (value) => {
+        const isCount = Number.isInteger(value) && Number(value) >= 1 && Number(value) <= START_UPLOADS_MAX;
+        if (isCount || value === 'now' || (typeof value === 'string' && VIDEO_ID.test(value))) return undefined;
+        return `must be "now", an integer from 1 to ${START_UPLOADS_MAX} (the newest uploads) or the ID of a video (11 characters; the uploads above it)`;
+      },
+    },
+    {
+      default: 'now',
+      description:
+        'What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the ' +
+        'channel too, and the ID of a video all uploads above it, up to 500.',
+      hint: '`now`: only later uploads. A number: so many of the newest first. The ID of a video: first all above it.',
+    },
+  )
+  start: Start;
 }
 
 /** The body of a change of a subscription. */
 @ApiSchema({ name: 'SubscriptionChangeBody' })
-export class ChangeSubscriptionDto {
-  @CheckMinutes()
-  checkMinutes?: number;
-
-  @ApiPropertyOptional({
-    enum: SUBSCRIPTION_STATES,
+export class ChangeSubscriptionDto extends OptionalFields(Picked(CreateSubscriptionDto, 'checkMinutes')) {
+  @Field.word({
+    words: SUBSCRIPTION_STATES,
     description:
       '`paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and ' +
       'checks the channel.',
   })
-  @Optional()
-  @IsIn(SUBSCRIPTION_STATES, { message: `state must be ${SUBSCRIPTION_STATES.join(' or ')}.` })
   state?: SubscriptionState;
 }

@@ -1,31 +1,37 @@
 import { z } from 'zod';
 import { counted } from '../../domain/errors.js';
+import { Field, Fields, Picked } from '../../http/routes/field.js';
 import { IDEMPOTENCY_KEY_CHARACTERS, IDEMPOTENCY_KEY_LENGTH_MAX } from '../../http/routes/idempotency-key.js';
-import { ON_QUOTA } from '../../jobs/job.js';
 import { JobDto } from '../../jobs/dto/job.dto.js';
-import { UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
+import { CreateJobDto } from '../../jobs/dto/jobs-request.dto.js';
 import { codeSpan, escapeMarkdown } from '../../transcripts/formats/markdown.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
-import {
-  CHANNEL_NAMED,
-  costLine,
-  defineTool,
-  kinds,
-  languages,
-  match,
-  NO_API_KEY,
-  stateOf,
-  storedReference,
-  videoId,
-  workId,
-  workOf,
-  type ToolResult,
-} from './tool.js';
+import { costLine, defineTool, LanguageInput, stateOf, WorkId, workOf, type ToolResult } from './tool.js';
 
 const jobOutput = JobDto.omit({ channel: true, playlist: true, request: true, startedAt: true }).extend({
   channelId: z.string().nullable(),
   playlistId: z.string().nullable(),
 });
+
+class ArchiveInput extends Fields(
+  Picked(CreateJobDto, 'channel', 'playlist', 'limit', 'since', 'kinds', 'onQuota'),
+  LanguageInput,
+) {
+  @Field.text({
+    rule: `1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters`,
+    min: 1,
+    max: IDEMPOTENCY_KEY_LENGTH_MAX,
+    pattern: IDEMPOTENCY_KEY_CHARACTERS,
+    isStored: true,
+    description: 'A call with the same key and parameters returns the same job.',
+  })
+  idempotencyKey?: string;
+}
+
+class JobInput {
+  @WorkId({ required: true, description: 'The ID of the job (job_…) from start_archive_job.' })
+  id: string;
+}
 
 export const startArchiveJob = defineTool({
   name: 'start_archive_job',
@@ -38,32 +44,7 @@ export const startArchiveJob = defineTool({
   feature: 'channel_archives',
   limitsConcurrency: false,
   effect: 'creates',
-  input: z.strictObject({
-    channel: storedReference.optional().describe(`The channel: ${CHANNEL_NAMED}. Either this or playlist.`),
-    playlist: storedReference.optional().describe('The ID or the URL of a playlist.'),
-    limit: z
-      .int()
-      .min(1)
-      .max(UPLOADS_MAX)
-      .optional()
-      .describe('Videos at most, from the start of the list: the newest uploads of a channel. By default all.'),
-    since: videoId.optional().describe('The ID of a video: only the uploads of the channel above it.'),
-    languages,
-    match,
-    kinds,
-    onQuota: z
-      .enum(ON_QUOTA)
-      .default('pause')
-      .describe('When the quota is used up: pause until there is more, or fail.'),
-    idempotencyKey: z
-      .string()
-      .min(1)
-      .max(IDEMPOTENCY_KEY_LENGTH_MAX)
-      .regex(IDEMPOTENCY_KEY_CHARACTERS, 'must have printable ASCII characters only')
-      .refine(...NO_API_KEY)
-      .optional()
-      .describe('A call with the same key and parameters returns the same job.'),
-  }),
+  input: ArchiveInput,
   output: jobOutput,
   async run({ idempotencyKey, ...request }, context, { jobs }) {
     const job = await jobs.create(request, payerOf(context), idempotencyKey, context.actor);
@@ -81,9 +62,7 @@ export const getJob = defineTool({
   feature: undefined,
   limitsConcurrency: false,
   effect: 'reads',
-  input: z.strictObject({
-    id: workId.describe('The ID of the job (job_…) from start_archive_job.'),
-  }),
+  input: JobInput,
   output: jobOutput,
   async run({ id }, context, { jobs }) {
     const job = await jobs.get(context.caller.organization.id, id);

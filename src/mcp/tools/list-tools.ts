@@ -1,10 +1,18 @@
 import { z } from 'zod';
 import { clockTime } from '../../transcripts/formats/line-text.js';
 import { codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
+import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { Upload } from '../../domain/transcript.js';
+import { Field, Fields, Picked } from '../../http/routes/field.js';
 import { Usage } from '../../quota/usage.dto.js';
+import { UploadsQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { listedAt, sinceFound } from '../../transcripts/dto/transcripts-response.dto.js';
-import { channel, defineTool, kinds, listedVideo, videoId } from './tool.js';
+import { ChannelInput, defineTool, listedVideo } from './tool.js';
+
+class ListInput extends Fields(ChannelInput, Picked(UploadsQueryDto, 'kinds', 'since')) {
+  @Field.integer({ min: 1, max: VIDEOS_PER_CALL_MAX, default: 25, description: 'Videos at most.' })
+  limit: number;
+}
 
 export const listChannelUploads = defineTool({
   name: 'list_channel_uploads',
@@ -15,24 +23,21 @@ export const listChannelUploads = defineTool({
   feature: 'channel_uploads',
   limitsConcurrency: true,
   effect: 'reads',
-  input: z.strictObject({
-    channel,
-    limit: z.int().min(1).max(100).default(25).describe('Videos at most.'),
-    kinds,
-    since: videoId.optional().describe('The ID of a video: only the uploads above it.'),
-  }),
+  input: ListInput,
   output: z.object({
     channelId: z.string(),
     sinceFound: sinceFound.optional(),
     listedAt: listedAt.optional(),
     uploads: z.array(listedVideo.extend(Upload.pick({ publishedText: true, viewCount: true, kind: true }).shape)),
   }),
-  async run({ channel: reference, limit, kinds: wanted, since }, context, { uploads }) {
-    const found = await uploads.listWithinDeadline(reference, { limit, kinds: wanted, since }, context);
+  async run(input, context, { uploads }) {
+    const found = await uploads.listWithinDeadline(input.channel, input, context);
     context.log['channelId'] = found.channel.id;
     const lines = found.uploads.map(uploadLine).join('') || 'No uploads.\n';
     const missed =
-      found.sinceFound === false ? `\n${codeSpan(since ?? '')} is not among the newest ${limit} uploads.\n` : '';
+      found.sinceFound === false
+        ? `\n${codeSpan(input.since ?? '')} is not among the newest ${input.limit} uploads.\n`
+        : '';
     return {
       text: `${listHead({ type: 'channel', ...found })}\n${lines}${missed}`,
       structured: {
@@ -53,7 +58,7 @@ export const getUsage = defineTool({
   feature: undefined,
   limitsConcurrency: false,
   effect: 'reads',
-  input: z.strictObject({}),
+  input: class NoInput {},
   output: Usage.omit({ history: true }),
   async run(_input, { caller }, { quota }) {
     const usage = await quota.usage(caller.organization.id, caller.keyId);

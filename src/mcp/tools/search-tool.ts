@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { invalidField } from '../../domain/errors.js';
+import { Field, Fields, Restated } from '../../http/routes/field.js';
 import { codeSpan, escapeMarkdown, listHead, secondUrl, videoHead } from '../../transcripts/formats/markdown.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { clockTime } from '../../transcripts/formats/line-text.js';
 import { normalized, searchTranscript, type Match } from '../transcript-search.js';
 import {
-  channel,
+  ChannelInput,
   costLine,
   defineTool,
-  kinds,
-  languages,
-  match,
-  maxChars,
+  KindsInput,
+  LanguageInput,
+  MaxCharsInput,
   summaryOutput,
   TEXT_IS_DATA,
 } from './tool.js';
@@ -24,6 +24,30 @@ const BYTES_PER_CALL = 1024 * 1024;
 const FOOTER_CHARACTERS = 400;
 const FAILURE_CHARACTERS = 20;
 
+class SearchInput extends Fields(
+  ChannelInput,
+  KindsInput,
+  LanguageInput,
+  Restated(MaxCharsInput, {
+    maxChars: { description: 'Characters of the text at most. Further matches are only counted.' },
+  }),
+) {
+  @Field.text({
+    required: true,
+    rule: 'a text of 1 to 200 characters',
+    min: 1,
+    max: 200,
+    description: 'A word or a phrase as it is said, in any case. Not a list of words, and no wildcards.',
+  })
+  query: string;
+
+  @Field.integer({ min: 1, max: VIDEOS_MAX, default: 10, description: 'Videos to search at most.' })
+  limit: number;
+
+  @Field.integer({ min: 1, max: MATCHES_MAX, default: 20, description: 'Matches to return at most.' })
+  maxMatches: number;
+}
+
 export const searchChannelTranscripts = defineTool({
   name: 'search_channel_transcripts',
   title: "Search a channel's newest transcripts",
@@ -34,20 +58,7 @@ export const searchChannelTranscripts = defineTool({
   feature: 'channel_transcripts',
   limitsConcurrency: true,
   effect: 'reads',
-  input: z.strictObject({
-    channel,
-    query: z
-      .string()
-      .min(1)
-      .max(200)
-      .describe('A word or a phrase as it is said, in any case. Not a list of words, and no wildcards.'),
-    limit: z.int().min(1).max(VIDEOS_MAX).default(10).describe('Videos to search at most.'),
-    kinds,
-    maxMatches: z.int().min(1).max(MATCHES_MAX).default(20).describe('Matches to return at most.'),
-    languages,
-    match,
-    maxChars: maxChars.describe('Characters of the text at most. Further matches are only counted.'),
-  }),
+  input: SearchInput,
   output: z.object({
     channelId: z.string(),
     matches: z.array(z.object({ videoId: z.string(), start: z.number(), url: z.string() })),

@@ -2,14 +2,10 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { invalidField } from '../../domain/errors.js';
 import { languageChoice } from '../../domain/language-codes.js';
-import { UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
+import { Field, Fields, Picked, Restated } from '../../http/routes/field.js';
+import { ResultsQueryDto, UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
+import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
 import { SubscriptionDto, type SubscriptionsPageDto } from '../../jobs/dto/subscription.dto.js';
-import {
-  CHECK_MINUTES_DEFAULT,
-  CHECK_MINUTES_MAX,
-  CHECK_MINUTES_MIN,
-  START_UPLOADS_MAX,
-} from '../../jobs/subscription.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';
 import { codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
@@ -18,21 +14,15 @@ import { payerOf } from '../../transcripts/transcripts.service.js';
 import { invalidCursor, readCursor, writeCursor } from '../cursor.js';
 import { CURSOR_VIDEOS_MAX, TextPage } from '../text-page.js';
 import {
-  CHANNEL_NAMED,
-  cursor,
   cursorOutput,
   defineTool,
-  kinds,
-  languages,
-  match,
-  maxChars,
+  LanguageInput,
+  PageInput,
   stateOf,
-  storedReference,
   TEXT_IS_DATA,
-  videoId,
   videoOf,
   videoOutput,
-  workId,
+  WorkId,
   workOf,
   type ToolResult,
 } from './tool.js';
@@ -55,6 +45,23 @@ const subscriptionOutput = SubscriptionDto.omit({ channel: true, request: true }
   channelId: z.string().nullable(),
 });
 
+class FollowInput extends Fields(
+  // In this order: a repeated call is known by the JSON of its input, also one to an earlier version.
+  Restated(Picked(CreateSubscriptionDto, 'channel', 'kinds'), { kinds: { hint: 'Only these kinds; by default all.' } }),
+  LanguageInput,
+  Picked(CreateSubscriptionDto, 'checkMinutes', 'start'),
+) {}
+
+class FeedInput extends Fields(Picked(ResultsQueryDto, 'after'), PageInput) {
+  @WorkId({
+    description: `The ID of the subscription (sub_…). Without it the newest ${LISTED_MAX} are listed.`,
+  })
+  subscriptionId?: string;
+
+  @Field.integer({ min: 1, max: CURSOR_VIDEOS_MAX, default: 3, description: 'Uploads at most.' })
+  limit: number;
+}
+
 export const followChannel = defineTool({
   name: 'follow_channel',
   title: 'Follow a channel',
@@ -66,26 +73,7 @@ export const followChannel = defineTool({
   feature: 'channel_subscriptions',
   limitsConcurrency: false,
   effect: 'creates',
-  input: z.strictObject({
-    channel: storedReference.describe(`The channel: ${CHANNEL_NAMED}.`),
-    kinds: kinds.describe('Only these kinds; by default all.'),
-    languages,
-    match,
-    checkMinutes: z
-      .int()
-      .min(CHECK_MINUTES_MIN)
-      .max(CHECK_MINUTES_MAX)
-      .default(CHECK_MINUTES_DEFAULT)
-      .describe('Minutes between two checks.'),
-    start: z
-      .union([z.literal('now'), z.int().min(1).max(START_UPLOADS_MAX), videoId], {
-        error: `must be "now", an integer from 1 to ${START_UPLOADS_MAX} or the ID of a video`,
-      })
-      .default('now')
-      .describe(
-        '`now`: only later uploads. A number: so many of the newest first. The ID of a video: first all above it.',
-      ),
-  }),
+  input: FollowInput,
   output: subscriptionOutput,
   async run(request, context, { subscriptions }) {
     // A repeated call finds the subscription by what it asks for.
@@ -108,20 +96,7 @@ export const getNewTranscripts = defineTool({
   feature: undefined,
   limitsConcurrency: true,
   effect: 'reads',
-  input: z.strictObject({
-    subscriptionId: workId
-      .optional()
-      .describe(`The ID of the subscription (sub_…). Without it the newest ${LISTED_MAX} are listed.`),
-    after: z
-      .int()
-      .min(0)
-      .max(UPLOADS_MAX)
-      .optional()
-      .describe('The `next` of the last result; by default the oldest stored one comes first.'),
-    limit: z.int().min(1).max(CURSOR_VIDEOS_MAX).default(3).describe('Uploads at most.'),
-    maxChars,
-    cursor,
-  }),
+  input: FeedInput,
   output: z.object({
     subscriptions: z.array(subscriptionOutput),
     videos: z.array(videoOutput),
@@ -142,14 +117,13 @@ export const getNewTranscripts = defineTool({
     const feed = await subscriptions.results(organizationId, id, { limit, after: place?.after ?? after });
     context.log['subscriptionId'] = id;
     const { owner: subscription } = feed;
-    const { languages: codes, match: wanted, chunkSeconds } = subscription.request;
     const cursorAt = (after: number, skip: number) => writeCursor({ tool: TOOL, subscriptionId: id, after, skip });
     // No other foot is longer.
     const room = charactersMax - footOf(subscription, UPLOADS_MAX, cursorAt(UPLOADS_MAX, UPLOADS_MAX)).length;
     const text = new TextPage({
       headingLevel: 2,
-      languages: languageChoice(codes, wanted),
-      chunkSeconds: chunkSeconds ?? undefined,
+      languages: languageChoice(subscription.request),
+      chunkSeconds: subscription.request.chunkSeconds ?? undefined,
       range: [0, null],
       maxChars: room,
     });

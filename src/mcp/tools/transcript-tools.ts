@@ -1,24 +1,19 @@
 import { z } from 'zod';
-import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
+import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/channel-reference.js';
 import { VideoFailedError, VideoNotFoundError, invalidField } from '../../domain/errors.js';
+import { Field, Fields, OptionalFields, Restated } from '../../http/routes/field.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { givenVideos } from '../../transcripts/sources/video-list.js';
 import { CURSOR_VIDEOS_MAX, readTexts, type Position } from '../text-page.js';
 import {
-  channel,
-  CHANNEL_NAMED,
-  chunkSeconds,
-  cursor,
-  defineTool,
-  include,
-  kinds,
-  languages,
-  match,
-  maxChars,
+  ChannelInput,
   cursorOutput,
-  reference,
+  defineTool,
+  KindsInput,
+  PageInput,
   summaryOutput,
   TEXT_IS_DATA,
+  TextInput,
   videoOf,
   videoOutput,
 } from './tool.js';
@@ -29,6 +24,35 @@ const WHOLE_VIDEOS: Position['range'] = [0, null];
 const COST = 'Costs one transcript of the quota for each video that is fetched; cached and failed ones are free.';
 const PAGES = 'Longer text continues with the returned cursor, for free.';
 
+class ChannelTranscriptsInput extends Fields(
+  Restated(OptionalFields(ChannelInput), { channel: { hint: `Required without a cursor: ${CHANNEL_NAMED}.` } }),
+  KindsInput,
+  TextInput,
+  PageInput,
+) {
+  @Field.integer({
+    min: 1,
+    max: CURSOR_VIDEOS_MAX,
+    default: CHANNEL_VIDEOS_DEFAULT,
+    description: 'Videos at most.',
+  })
+  limit: number;
+}
+
+class VideoTranscriptInput extends Fields(TextInput, PageInput) {
+  @Field.text({
+    rule: 'the ID or the URL of a video',
+    description: 'Required without a cursor: the ID (11 characters) or the URL of a video.',
+  })
+  video?: string;
+
+  @Field.number({ min: 0, default: 0, description: 'Only from this second on.' })
+  fromSeconds: number;
+
+  @Field.number({ min: 0, description: 'Only before this second.' })
+  toSeconds?: number;
+}
+
 export const getChannelTranscripts = defineTool({
   name: 'get_channel_transcripts',
   title: "Transcripts of a channel's newest videos",
@@ -38,17 +62,7 @@ export const getChannelTranscripts = defineTool({
   feature: 'channel_transcripts',
   limitsConcurrency: true,
   effect: 'reads',
-  input: z.strictObject({
-    channel: channel.optional().describe(`Required without a cursor: ${CHANNEL_NAMED}.`),
-    limit: z.int().min(1).max(CURSOR_VIDEOS_MAX).default(CHANNEL_VIDEOS_DEFAULT).describe('Videos at most.'),
-    kinds,
-    languages,
-    match,
-    include,
-    chunkSeconds,
-    maxChars,
-    cursor,
-  }),
+  input: ChannelTranscriptsInput,
   output: z.object({
     channelId: z.string(),
     videos: z.array(videoOutput),
@@ -77,17 +91,7 @@ export const getVideoTranscript = defineTool({
   feature: 'video_transcripts',
   limitsConcurrency: true,
   effect: 'reads',
-  input: z.strictObject({
-    video: reference.optional().describe('Required without a cursor: the ID (11 characters) or the URL of a video.'),
-    languages,
-    match,
-    include,
-    chunkSeconds,
-    fromSeconds: z.number().min(0).default(0).describe('Only from this second on.'),
-    toSeconds: z.number().min(0).optional().describe('Only before this second.'),
-    maxChars,
-    cursor,
-  }),
+  input: VideoTranscriptInput,
   output: z.object({ video: videoOutput, summary: summaryOutput, cursor: cursorOutput }),
   async run(input, context, services) {
     const { video, fromSeconds, toSeconds = null } = input;

@@ -1,12 +1,26 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { InvalidRequestError } from '../../domain/errors.js';
-import { StrictValidationPipe } from '../../http/routes/validation.js';
-import { parseLanguages, TranscriptsQueryDto } from './transcripts-query.dto.js';
+import { readInput } from '../../http/routes/validation.js';
+import { LanguageFields, TranscriptsQueryDto } from './transcripts-query.dto.js';
 
-const pipe = new StrictValidationPipe();
-const read = (query: unknown): Promise<unknown> =>
-  pipe.transform(query, { type: 'query', metatype: TranscriptsQueryDto }).catch((error: unknown) => error);
+function read(query: unknown): unknown {
+  try {
+    return readInput(TranscriptsQueryDto, query, 'text');
+  } catch (error) {
+    return error;
+  }
+}
+
+/** The languages of a query or a body; null when they are refused. */
+function readLanguages(languages: unknown, form: 'text' | 'json' = 'text'): readonly string[] | null {
+  try {
+    return readInput(LanguageFields, { languages }, form).languages ?? null;
+  } catch (error) {
+    if (error instanceof InvalidRequestError) return null;
+    throw error;
+  }
+}
 
 /** A parsed query as Express provides it: an object without a prototype, with single or repeated values. */
 function asQuery(entries: readonly (readonly [string, string | string[]])[]): object {
@@ -16,43 +30,40 @@ function asQuery(entries: readonly (readonly [string, string | string[]])[]): ob
 }
 
 describe('the query parameters of the operation', () => {
-  it('default to a limit of 25 and no languages', async () => {
-    expect({ ...((await read({})) as object) }).toEqual({ limit: 25 });
+  it('default to a limit of 25 and no languages', () => {
+    expect({ ...(read({}) as object) }).toEqual({ limit: 25, match: 'all' });
   });
 
-  it('are parsed as a whole, or refused with only names that were sent', async () => {
+  it('are parsed as a whole, or refused with only names that were sent', () => {
     const name = fc.constantFrom('limit', 'languages', 'limit[]', 'cursor', '__proto__', 'constructor', 'Limit', '');
     const value = fc.oneof(
       fc.constantFrom('1', '007', '100', '101', '0', '-1', '1.5', '1e1', ' 1', '', 'en', 'en,de', '٣'),
       fc.string({ maxLength: 5 }),
       fc.array(fc.constantFrom('1', 'en'), { maxLength: 3 }),
     );
-    await fc.assert(
-      fc.asyncProperty(
-        fc.uniqueArray(fc.tuple(name, value), { selector: ([key]) => key, maxLength: 4 }),
-        async (entries) => {
-          const given = new Map(entries);
-          const response = await read(asQuery(entries));
-          const limit = given.get('limit');
-          const fine =
-            [...given.keys()].every((key) => key === 'limit' || key === 'languages') &&
-            (limit === undefined || (typeof limit === 'string' && /^0*[1-9][0-9]*$/.test(limit))) &&
-            (!given.has('languages') ||
-              /^[a-z]{2,3}(-[a-z0-9]{1,8})*(,[a-z]{2,8})*$/i.test(String(given.get('languages')))) &&
-            !Array.isArray(given.get('languages'));
-          if (!fine) {
-            expect(response).toBeInstanceOf(InvalidRequestError);
-            const fields = (response as InvalidRequestError).details.map(({ field }) => field);
-            expect(fields.length).toBeGreaterThan(0);
-            // Text that cannot be a parameter name is not echoed.
-            const named = fields.filter((field) => field !== 'query');
-            expect(named.filter((field) => ![...given.keys()].some((key) => key.startsWith(field)))).toEqual([]);
-            return;
-          }
-          expect(response).toBeInstanceOf(TranscriptsQueryDto);
-          expect((response as TranscriptsQueryDto).limit).toBe(limit === undefined ? 25 : Math.min(Number(limit), 100));
-        },
-      ),
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.tuple(name, value), { selector: ([key]) => key, maxLength: 4 }), (entries) => {
+        const given = new Map(entries);
+        const response = read(asQuery(entries));
+        const limit = given.get('limit');
+        const fine =
+          [...given.keys()].every((key) => key === 'limit' || key === 'languages') &&
+          (limit === undefined || (typeof limit === 'string' && /^0*[1-9][0-9]*$/.test(limit))) &&
+          (!given.has('languages') ||
+            /^[a-z]{2,3}(-[a-z0-9]{1,8})*(,[a-z]{2,8})*$/i.test(String(given.get('languages')))) &&
+          !Array.isArray(given.get('languages'));
+        if (!fine) {
+          expect(response).toBeInstanceOf(InvalidRequestError);
+          const fields = (response as InvalidRequestError).details.map(({ field }) => field);
+          expect(fields.length).toBeGreaterThan(0);
+          // Text that cannot be a parameter name is not echoed.
+          const named = fields.filter((field) => field !== 'query');
+          expect(named.filter((field) => ![...given.keys()].some((key) => key.startsWith(field)))).toEqual([]);
+          return;
+        }
+        expect(response).toBeInstanceOf(TranscriptsQueryDto);
+        expect((response as TranscriptsQueryDto).limit).toBe(limit === undefined ? 25 : Math.min(Number(limit), 100));
+      }),
     );
   });
 });
@@ -66,38 +77,35 @@ describe('a list of languages', () => {
     ['de,*', ['de', '*']],
     ['*', ['*']],
   ])('%j is parsed in its order, without duplicates and in lower case', (value, expected) => {
-    expect(parseLanguages(value)).toEqual(expected);
+    expect(readLanguages(value)).toEqual(expected);
   });
 
   it.each(['', ',en', 'en,,de', 'e', 'en de', 'en, de', 'en_GB', 'en-', '419', 'ＥＮ', 'any', 'de,original', '*,de'])(
     '%j is refused',
     (value) => {
-      expect(parseLanguages(value)).toBeNull();
+      expect(readLanguages(value)).toBeNull();
     },
   );
 
-  it.each([[undefined], [null], [['en', 'de']], [{ en: '' }], [5]])(
-    '%j, which is not a string, is refused',
-    (value) => {
-      expect(parseLanguages(value)).toBeNull();
-    },
-  );
+  it.each([[null], [['en', 'de']], [{ en: '' }], [5]])('%j, which is not a string, is refused', (value) => {
+    expect(readLanguages(value)).toBeNull();
+  });
 
   it('has at most 20 codes', () => {
     const codes = Array.from({ length: 21 }, (_, index) => `a${String.fromCharCode(97 + index)}`);
-    expect(parseLanguages(codes.slice(0, 20).join(','))).toHaveLength(20);
-    expect(parseLanguages(codes.join(','))).toBeNull();
+    expect(readLanguages(codes.slice(0, 20).join(','))).toHaveLength(20);
+    expect(readLanguages(codes.join(','))).toBeNull();
   });
 
   it('is either refused or safe in a cache key, and parsing it again changes nothing', () => {
     const code = fc.oneof(fc.constantFrom('en', 'EN', 'en-GB', 'de', 'pt-BR', 'x', ':'), fc.string({ maxLength: 6 }));
     fc.assert(
       fc.property(fc.array(code, { minLength: 1, maxLength: 6 }), (codes) => {
-        const languages = parseLanguages(codes.join(','));
+        const languages = readLanguages(codes.join(','));
         if (languages === null) return;
         expect(languages.join(',')).toMatch(/^(?:\*|[a-z0-9-]+(,[a-z0-9-]+)*(,\*)?)$/);
         expect(new Set(languages).size).toBe(languages.length);
-        expect(parseLanguages(languages.join(','))).toEqual(languages);
+        expect(readLanguages(languages.join(','))).toEqual(languages);
       }),
     );
   });

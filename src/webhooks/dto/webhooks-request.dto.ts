@@ -1,37 +1,28 @@
-import { ApiProperty, ApiPropertyOptional, ApiSchema, getSchemaPath, type ApiOperationOptions } from '@nestjs/swagger';
-import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
-import { Optional } from '../../http/routes/validation.js';
+import { ApiSchema, getSchemaPath, type ApiOperationOptions } from '@nestjs/swagger';
+import { Field } from '../../http/routes/field.js';
 import { URL_LENGTH_MAX } from '../webhook-url.js';
 import { TEST_EVENT, WEBHOOK_EVENTS, type WebhookEvent } from '../webhook.js';
 import { WEBHOOK } from './webhooks-response.dto.js';
 
-const EVENTS_MESSAGE = `events must be a list of one or more of ${WEBHOOK_EVENTS.join(', ')}.`;
-
 @ApiSchema({ name: 'NewWebhookBody' })
 export class CreateWebhookDto {
-  @ApiProperty({
+  @Field.text({
+    required: true,
+    rule: 'a string',
+    docs: { format: 'uri', maxLength: URL_LENGTH_MAX },
     description:
       'Where events are sent, by POST. An `https:` URL of a public host, with the port 80, 443 or one above 1023, and without ' +
       'user, password, fragment and API keys of this service.',
-    format: 'uri',
-    maxLength: URL_LENGTH_MAX,
     example: WEBHOOK.url,
   })
-  @IsString({ message: 'url must be a string.' })
   url: string;
 
-  @ApiPropertyOptional({
+  @Field.words({
+    words: WEBHOOK_EVENTS,
+    max: WEBHOOK_EVENTS.length,
+    takesText: false,
     description: 'The events to send. By default all of them, including those of later versions.',
-    enum: WEBHOOK_EVENTS,
-    isArray: true,
-    minItems: 1,
-    maxItems: WEBHOOK_EVENTS.length,
   })
-  @Optional()
-  @IsArray({ message: EVENTS_MESSAGE })
-  @ArrayMinSize(1, { message: EVENTS_MESSAGE })
-  @ArrayMaxSize(WEBHOOK_EVENTS.length, { message: EVENTS_MESSAGE })
-  @IsIn(WEBHOOK_EVENTS, { each: true, message: EVENTS_MESSAGE })
   events?: WebhookEvent[];
 }
 
