@@ -43,7 +43,7 @@ export function requirePermission(context: RequestContext, scope: Scope, feature
 
 /**
  * Admits a call over HTTP or as a message, or refuses it, in this order: who calls (401, 403), may they (403), how often (429), how
- * many at once (429, 503). A call without the scope or the plan counts for the limit per minute.
+ * many at once (429, 503). A call without the scope or the plan counts for the limit per minute, also where other calls do not.
  */
 @ApiErrors(
   'unauthorized',
@@ -76,7 +76,12 @@ export class CallGuard implements CanActivate {
     context.caller = caller;
     Object.assign(context.log, { organizationId: caller.organization.id, keyId: caller.keyId });
     const refusal = limitsRate ? await this.rate.refusal(context, countedAs) : undefined;
-    requirePermission(context, requiredScope(places), feature);
+    try {
+      requirePermission(context, requiredScope(places), feature);
+    } catch (error) {
+      if (!limitsRate) await this.rate.refusal(context, countedAs);
+      throw error;
+    }
     if (refusal) throw refusal;
     if (limitsConcurrency) this.calls.acquire(caller, context.ended());
     return true;

@@ -163,6 +163,20 @@ it('a key that may only write creates and reads nothing back', async () => {
   expect((await send(client, { apiKey: writer, id: '@tidewater' })).error.error.code).toBe('scope_missing');
 });
 
+it('a refusal for the scope counts for the limit per minute, also of messages that do not count otherwise', async () => {
+  const { id } = await service.organization();
+  const { key } = await service.app.get(ApiKeysService).issue({ organizationId: id, scopes: ['write'] });
+  const remaining = [];
+  for (let sent = 0; sent < 2; sent += 1) {
+    const { status, headers } = await callTool(key, 'get_usage', {});
+    remaining.push([status, headers['x-ratelimit-remaining']]);
+  }
+  expect(remaining).toEqual([
+    [403, `${RATE - 1}`],
+    [403, `${RATE - 2}`],
+  ]);
+});
+
 describe('a token with OIDC_SCOPES', () => {
   const tokenWith = (scope: unknown): Promise<string> =>
     provider.sign({ client_id: 'reports', org_id: 'acme', sub: 'reports', scope });

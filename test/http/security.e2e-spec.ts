@@ -209,6 +209,16 @@ describe('a client that sends too slowly', () => {
   });
 });
 
+describe('a HEAD request that is not well-formed', () => {
+  it.each(['/channels/@\u6d77/transcripts HTTP/1.1\r\nHost: a', '/usage HTTP/1.1\r\nHost a'])(
+    '(%j) gets the head of the refusal without its body, which a client would take for the next response',
+    async (rest) => {
+      const received = await exchange(`HEAD ${rest}\r\n\r\n`);
+      expect(received).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n.*\r\nContent-Length: [1-9][0-9]*\r\n.*\r\n\r\n$/s);
+    },
+  );
+});
+
 describe('a request with an unknown expectation', () => {
   it('is served', async () => {
     const head = 'GET /health/live HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: miracles';

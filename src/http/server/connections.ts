@@ -182,7 +182,7 @@ export function handleClientErrors(server: Server, connections: Connections, log
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     server.emit('request', request, response),
   );
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+  server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket) => {
     // Within a response the client would read the refusal as a part of its body.
     if (error.code === 'ECONNRESET' || !socket.writable || connections.isResponding(socket)) {
       socket.destroy();
@@ -193,11 +193,13 @@ export function handleClientErrors(server: Server, connections: Connections, log
     const { status, code } = refusal;
     const { remoteAddress: address } = socket;
     logger.info({ event: 'request_refused', requestId, status, code, cause: error.code, address });
-    socket.end(rawResponse(refusal, requestId));
+    // After the head of a response to HEAD a client takes a body for the next response.
+    const hasBody = error.rawPacket?.toString('latin1', 0, 5) !== 'HEAD ';
+    socket.end(rawResponse(refusal, requestId, hasBody));
   });
 }
 
-function rawResponse(refusal: RefusedRequestError, requestId: string): string {
+function rawResponse(refusal: RefusedRequestError, requestId: string, hasBody: boolean): string {
   const body = JSON.stringify(errorBody(refusal, requestId));
   return [
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}`,
@@ -208,6 +210,6 @@ function rawResponse(refusal: RefusedRequestError, requestId: string): string {
     'Cache-Control: private, no-store',
     'Connection: close',
     '',
-    body,
+    hasBody ? body : '',
   ].join('\r\n');
 }
