@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { unlistedVideo, type VideoKind } from '../domain/transcript.js';
+import { unlistedVideo, type VideoKind } from '../../domain/transcript.js';
 import { requestedPart } from './slice-reader.js';
 
 const uploads = ['a', 'b', 'a', 'c'].map(unlistedVideo);

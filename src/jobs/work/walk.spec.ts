@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { unlistedVideo, type Upload } from '../domain/transcript.js';
-import type { UploadsListPage } from '../platform/video-platform.js';
-import type { Start } from './subscription.js';
+import { unlistedVideo, type Upload } from '../../domain/transcript.js';
+import type { UploadsListPage } from '../../platform/video-platform.js';
+import type { Start } from '../subscription.js';
 import { isWanted, walkPage, type AddedState, type KnownUpload, type Walk } from './walk.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Registry, type Counter } from 'prom-client';
-import { createCounter } from '../observability/metrics-registry.js';
-import { VideoPlatform, type UploadsListPage } from '../platform/video-platform.js';
-import type { Call } from '../transcripts/call.js';
-import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
-import { NewestUploads } from '../transcripts/sources/newest-uploads.js';
+import { createCounter } from '../../observability/metrics-registry.js';
+import { VideoPlatform, type UploadsListPage } from '../../platform/video-platform.js';
+import type { Call } from '../../transcripts/call.js';
+import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
+import { NewestUploads } from '../../transcripts/sources/newest-uploads.js';
 import type { CheckedPage } from './check.js';
 import { SliceRepository } from './slice.repository.js';
 import type { ClaimedSlice } from './slice.js';

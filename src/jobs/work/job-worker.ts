@@ -1,8 +1,8 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import type { BackgroundLoop } from '../background/background-loop.js';
-import { BackgroundLoops } from '../background/background-loops.js';
-import { Environment } from '../config/environment.js';
-import { VideoPlatform } from '../platform/video-platform.js';
+import type { BackgroundLoop } from '../../background/background-loop.js';
+import { BackgroundLoops } from '../../background/background-loops.js';
+import { Environment } from '../../config/environment.js';
+import { VideoPlatform } from '../../platform/video-platform.js';
 import { SliceRunner } from './slice-runner.js';
 import { SliceRepository } from './slice.repository.js';
 

@@ -1,8 +1,8 @@
-import type { Upload, VideoKind } from '../domain/transcript.js';
-import type { UploadsListPage } from '../platform/video-platform.js';
-import { statedAgeSecondsMin } from '../transcripts/cache/lifetimes.js';
-import { isOfKinds } from '../transcripts/sources/selection.js';
-import type { Start } from './subscription.js';
+import type { Upload, VideoKind } from '../../domain/transcript.js';
+import type { UploadsListPage } from '../../platform/video-platform.js';
+import { statedAgeSecondsMin } from '../../transcripts/cache/lifetimes.js';
+import { isOfKinds } from '../../transcripts/sources/selection.js';
+import type { Start } from '../subscription.js';
 
 /** What a walk along the list goes by. A walk has as many pages as it takes to meet an upload that an earlier one has seen. */
 export interface Walk {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { endOf, endOfCheck } from './check.js';
-import { NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE, type JobDto } from './dto/job.dto.js';
+import { NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE, type JobDto } from '../dto/job.dto.js';
 import type { SliceOutcome } from './slice.js';
 
 const DAY = 86_400;

@@ -1,12 +1,12 @@
-import type { QuotaCounts } from '../domain/errors.js';
-import type { Plan } from '../domain/plan.js';
-import type { Channel, Playlist, Upload, VideoFailureCode } from '../domain/transcript.js';
-import type { UploadsListPage } from '../platform/video-platform.js';
-import type { OpenReservation } from '../quota/settlement-retries.js';
-import { RETRY_DELAYS_SECONDS, uploadAgeSeconds, type FailedTry, type Retry } from '../transcripts/finality.js';
-import { type Entry, statesBlock } from '../transcripts/transcript-events.js';
-import type { ChangedJob } from './job-row.js';
-import type { JobReason } from './job.js';
+import type { QuotaCounts } from '../../domain/errors.js';
+import type { Plan } from '../../domain/plan.js';
+import type { Channel, Playlist, Upload, VideoFailureCode } from '../../domain/transcript.js';
+import type { UploadsListPage } from '../../platform/video-platform.js';
+import type { OpenReservation } from '../../quota/settlement-retries.js';
+import { RETRY_DELAYS_SECONDS, uploadAgeSeconds, type FailedTry, type Retry } from '../../transcripts/finality.js';
+import { type Entry, statesBlock } from '../../transcripts/transcript-events.js';
+import type { ChangedJob } from '../job-row.js';
+import type { JobReason } from '../job.js';
 import type { Walk } from './walk.js';
 
 /** What the slices of a subscription go by, beside what those of a job do. */

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/transcript.js';
+import type { Channel } from '../../domain/transcript.js';
 import {
   endOfJob,
   setbackDelaySeconds,

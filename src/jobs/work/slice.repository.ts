@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Environment } from '../config/environment.js';
-import { inTurn } from '../database/query-with-deadline.js';
-import { PLANS, planIncludes, type Plan } from '../domain/plan.js';
-import { unlistedVideo, VIDEO_FAILURE_CODES, Upload } from '../domain/transcript.js';
-import { fromStored } from '../http/routes/validation.js';
-import { fromJson } from '../transcripts/cache/keyed-codec.js';
+import { Environment } from '../../config/environment.js';
+import { inTurn } from '../../database/query-with-deadline.js';
+import { PLANS, planIncludes, type Plan } from '../../domain/plan.js';
+import { unlistedVideo, VIDEO_FAILURE_CODES, Upload } from '../../domain/transcript.js';
+import { fromStored } from '../../http/routes/validation.js';
+import { fromJson } from '../../transcripts/cache/keyed-codec.js';
 import type { CheckedPage } from './check.js';
-import { CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
-import type { JobState } from './job-states.js';
-import { CHANGED, logChange, type Changed, type ChangedJob } from './job-row.js';
-import type { JobReason } from './job.js';
+import { CreateSubscriptionDto } from '../dto/subscriptions-request.dto.js';
+import type { JobState } from '../job-states.js';
+import { CHANGED, logChange, type Changed, type ChangedJob } from '../job-row.js';
+import type { JobReason } from '../job.js';
 import {
   listRetrySeconds,
   type ClaimedSlice,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { NO_DETAILS, unlistedVideo, type Upload, type VideoFailureCode } from '../domain/transcript.js';
-import { archiveRetry, followedRetry } from '../transcripts/finality.js';
-import { entryOf, failedEntry, type Entry } from '../transcripts/transcript-events.js';
-import { NEW_JOB_EXAMPLE } from './dto/job.dto.js';
+import { NO_DETAILS, unlistedVideo, type Upload, type VideoFailureCode } from '../../domain/transcript.js';
+import { archiveRetry, followedRetry } from '../../transcripts/finality.js';
+import { entryOf, failedEntry, type Entry } from '../../transcripts/transcript-events.js';
+import { NEW_JOB_EXAMPLE } from '../dto/job.dto.js';
 import { dispositionOf, endOfJob, isBlocked, type ReadVideo, type SliceEnd, type SliceOutcome } from './slice.js';
 
 const TEXT = { deflated: Buffer.alloc(0), jsonBytes: 2, crc32: 0 };
