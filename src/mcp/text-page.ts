@@ -17,7 +17,7 @@ import {
 import { givenVideos, type VideoSource } from '../transcripts/sources/video-list.js';
 import { TextFields } from '../transcripts/dto/transcripts-query.dto.js';
 import type { Summary } from '../transcripts/dto/transcripts-response.dto.js';
-import type { Entry } from '../transcripts/transcript-events.js';
+import type { Entry } from '../transcripts/delivery/transcript-events.js';
 import { readCursor, writeCursor } from './cursor.js';
 import { costLine, type ToolServices } from './tools/tool.js';
 

@@ -6,7 +6,7 @@ import { deflate, inflate, jsonOf, type TranscriptText } from '../transcripts/ca
 import { chunked, inChunks } from '../transcripts/formats/chunks.js';
 import { markdownDocument } from '../transcripts/formats/markdown.js';
 import { FORMAT_MEDIA_TYPES, formatEntry, type TranscriptFormat } from '../transcripts/formats/transcript-formats.js';
-import type { SucceededEntry, TranscriptsEvent } from '../transcripts/transcript-events.js';
+import type { SucceededEntry, TranscriptsEvent } from '../transcripts/delivery/transcript-events.js';
 import { TextPage } from './text-page.js';
 import { searchTranscript } from './transcript-search.js';
 

@@ -12,7 +12,7 @@ import { contentOf, refTo } from '../http/routes/response-docs.js';
 import { RawUrlId, Reads } from '../http/routes/route.decorators.js';
 import { ENTRY_MEDIA_TYPES, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../transcripts/sources/video-list.js';
-import { entryError } from '../transcripts/transcript-events.js';
+import { entryError } from '../transcripts/delivery/transcript-events.js';
 import { VideoQueryDto, VideosBodyDto } from './dto/videos-request.dto.js';
 
 const textContent = (description: string, example: string) =>

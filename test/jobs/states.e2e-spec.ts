@@ -9,7 +9,7 @@ import { JobsService } from '../../src/jobs/jobs.service.js';
 import { SliceRepository } from '../../src/jobs/work/slice.repository.js';
 import { endOf } from '../../src/jobs/work/check.js';
 import type { ClaimedSlice, ListedPage, SliceOutcome } from '../../src/jobs/work/slice.js';
-import { failedEntry } from '../../src/transcripts/transcript-events.js';
+import { failedEntry } from '../../src/transcripts/delivery/transcript-events.js';
 import { drawnTransitions, loggedTransitions } from './transitions.js';
 import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 

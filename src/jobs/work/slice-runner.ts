@@ -11,7 +11,7 @@ import { QuotaService } from '../../quota/quota.service.js';
 import { retryDelayMs } from '../../quota/settlement-retries.js';
 import { ContinuationRejectedError } from '../../platform/video-platform.js';
 import { Call, CallEnded } from '../../transcripts/call.js';
-import { addToSummary, emptySummary } from '../../transcripts/transcript-events.js';
+import { addToSummary, emptySummary } from '../../transcripts/delivery/transcript-events.js';
 import { TranscriptMetrics } from '../../transcripts/transcript-metrics.js';
 import { endOf, type CheckedPage } from './check.js';
 import { CheckReader } from './check-reader.js';

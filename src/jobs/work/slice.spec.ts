@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { NO_DETAILS, unlistedVideo, type Upload, type VideoFailureCode } from '../../domain/transcript.js';
 import { archiveRetry, followedRetry } from '../../transcripts/finality.js';
-import { entryOf, failedEntry, type Entry } from '../../transcripts/transcript-events.js';
+import { entryOf, failedEntry, type Entry } from '../../transcripts/delivery/transcript-events.js';
 import { NEW_JOB_EXAMPLE } from '../dto/job.dto.js';
 import { dispositionOf, endOfJob, isBlocked, type ReadVideo, type SliceEnd, type SliceOutcome } from './slice.js';
 

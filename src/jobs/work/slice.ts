@@ -4,7 +4,7 @@ import type { Channel, Playlist, Upload, VideoFailureCode } from '../../domain/t
 import type { UploadsListPage } from '../../platform/video-platform.js';
 import type { OpenReservation } from '../../quota/settlement-retries.js';
 import { RETRY_DELAYS_SECONDS, uploadAgeSeconds, type FailedTry, type Retry } from '../../transcripts/finality.js';
-import { type Entry, statesBlock } from '../../transcripts/transcript-events.js';
+import { type Entry, statesBlock } from '../../transcripts/delivery/transcript-events.js';
 import type { ChangedJob } from '../job-row.js';
 import type { JobReason } from '../job.js';
 import type { Walk } from './walk.js';

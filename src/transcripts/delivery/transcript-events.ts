@@ -6,11 +6,11 @@ import {
   type VideoDetails,
   type VideoFailure,
   type VideoOutcome,
-} from '../domain/transcript.js';
-import type { TranscriptText } from './cache/transcript-text.js';
-import type { EntryError, Summary, VideoMetadata } from './dto/transcripts-response.dto.js';
-import { chaptersOf } from './formats/chapters.js';
-import type { ListHeader } from './sources/video-list.js';
+} from '../../domain/transcript.js';
+import type { TranscriptText } from '../cache/transcript-text.js';
+import type { EntryError, Summary, VideoMetadata } from '../dto/transcripts-response.dto.js';
+import { chaptersOf } from '../formats/chapters.js';
+import type { ListHeader } from '../sources/video-list.js';
 
 /** Whether the service knows that the platform blocks it, and until when. Without `retryAfterSeconds` only this video was refused. */
 export function statesBlock({ code, retryAfterSeconds }: Pick<EntryError, 'code' | 'retryAfterSeconds'>): boolean {

@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Upload, VideoFailure } from '../domain/transcript.js';
-import { withTimeout } from '../domain/with-timeout.js';
-import type { CallPlan, PlannedVideo } from './call-plan.js';
-import type { Summary } from './dto/transcripts-response.dto.js';
-import { CallEnded } from './call.js';
-import { inChunks } from './formats/chunks.js';
+import type { Upload, VideoFailure } from '../../domain/transcript.js';
+import { withTimeout } from '../../domain/with-timeout.js';
+import type { CallPlan, PlannedVideo } from '../call-plan.js';
+import type { Summary } from '../dto/transcripts-response.dto.js';
+import { CallEnded } from '../call.js';
+import { inChunks } from '../formats/chunks.js';
 import type { VideoFetcher } from './video-fetcher.js';
 import {
   addToSummary,

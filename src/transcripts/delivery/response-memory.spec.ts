@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { Environment } from '../config/environment.js';
-import { ServiceUnavailableError } from '../domain/errors.js';
+import { Environment } from '../../config/environment.js';
+import { ServiceUnavailableError } from '../../domain/errors.js';
 import { HeldTexts, ResponseMemory } from './response-memory.js';
 
 const MEGABYTE = 1024 * 1024;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { Call, CallEnded } from './call.js';
+import { Call, CallEnded } from '../call.js';
 import { SingleFlight } from './single-flight.js';
-import type { ReadingContext } from '../platform/video-platform.js';
+import type { ReadingContext } from '../../platform/video-platform.js';
 
 const nothing = (): Promise<void> => Promise.resolve();
 

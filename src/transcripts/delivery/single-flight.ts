@@ -1,4 +1,4 @@
-import type { ReadingContext } from '../platform/video-platform.js';
+import type { ReadingContext } from '../../platform/video-platform.js';
 
 interface SingleFlightResult<T> {
   value: T;

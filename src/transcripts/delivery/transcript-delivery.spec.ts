@@ -2,13 +2,13 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
-import { Environment } from '../config/environment.js';
-import { NO_DETAILS, unlistedVideo, type Includable } from '../domain/transcript.js';
-import { Call } from './call.js';
+import { Environment } from '../../config/environment.js';
+import { NO_DETAILS, unlistedVideo, type Includable } from '../../domain/transcript.js';
+import { Call } from '../call.js';
 import type { VideoFetcher } from './video-fetcher.js';
 import { HeldTexts, ResponseMemory } from './response-memory.js';
 import { Delivery, inOrderOfCompletion, type DeliveryRules } from './transcript-delivery.js';
-import type { CallPlan } from './call-plan.js';
+import type { CallPlan } from '../call-plan.js';
 
 Logger.overrideLogger(false);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { unlistedVideo } from '../domain/transcript.js';
+import { unlistedVideo } from '../../domain/transcript.js';
 import { metadataOf } from './transcript-events.js';
 
 const ID = 'aaaaaaaaaaa';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { Environment } from '../config/environment.js';
-import { ServiceUnavailableError } from '../domain/errors.js';
-import { createGauge } from '../observability/metrics-registry.js';
+import { Environment } from '../../config/environment.js';
+import { ServiceUnavailableError } from '../../domain/errors.js';
+import { createGauge } from '../../observability/metrics-registry.js';
 
 /** The fetched texts of one call may use this share of the memory, so that the calls of one key cannot use all of it. */
 const CALLS_SHARE = 16;

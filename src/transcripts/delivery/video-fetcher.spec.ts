@@ -3,14 +3,14 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
-import { CacheModule } from '../cache/cache.module.js';
-import { Environment } from '../config/environment.js';
-import { NO_DETAILS, unlistedVideo, type VideoOutcome } from '../domain/transcript.js';
-import type { VideoPlatform } from '../platform/video-platform.js';
-import { asCachedOutcome, TranscriptCache } from './cache/transcript-cache.js';
-import { Call } from './call.js';
+import { CacheModule } from '../../cache/cache.module.js';
+import { Environment } from '../../config/environment.js';
+import { NO_DETAILS, unlistedVideo, type VideoOutcome } from '../../domain/transcript.js';
+import type { VideoPlatform } from '../../platform/video-platform.js';
+import { asCachedOutcome, TranscriptCache } from '../cache/transcript-cache.js';
+import { Call } from '../call.js';
 import { VideoFetcher } from './video-fetcher.js';
-import { TranscriptMetrics } from './transcript-metrics.js';
+import { TranscriptMetrics } from '../transcript-metrics.js';
 
 const VIDEO = unlistedVideo('video');
 const READ: VideoOutcome = {

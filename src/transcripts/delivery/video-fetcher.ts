@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { inSpan } from '../observability/tracing/tracer.js';
-import { VideoPlatform, type ReadingContext } from '../platform/video-platform.js';
-import { asCachedOutcome, TranscriptCache, type CachedOutcome, type ListedVideo } from './cache/transcript-cache.js';
-import type { CallPlan } from './call-plan.js';
+import { inSpan } from '../../observability/tracing/tracer.js';
+import { VideoPlatform, type ReadingContext } from '../../platform/video-platform.js';
+import { asCachedOutcome, TranscriptCache, type CachedOutcome, type ListedVideo } from '../cache/transcript-cache.js';
+import type { CallPlan } from '../call-plan.js';
 import { SingleFlight } from './single-flight.js';
 
 export interface Fetched {
