@@ -14,8 +14,8 @@ const FLOORS = [
   { config: ['domain'] },
   { observability: ['config', 'domain'] },
   {
-    cache: ['config', 'domain/(with-timeout|detached)\\.ts$', 'observability/logging/repeated-lines\\.ts$', REGISTRY],
-    database: ['config', 'domain/(organization-turns|with-timeout)\\.ts$'],
+    cache: ['config', 'domain/(waiting|detached)\\.ts$', 'observability/logging/repeated-lines\\.ts$', REGISTRY],
+    database: ['config', 'domain/(organization-turns|waiting)\\.ts$'],
     background: [REGISTRY],
   },
   { http: ['database', 'observability', 'config', 'domain'] },

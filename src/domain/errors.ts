@@ -1,6 +1,6 @@
 import { refusalOf } from './api-key-text.js';
 import { tokenScope, type Scope } from './caller.js';
-import { CHANNEL_FORMS } from './channel-reference.js';
+import { CHANNEL_FORMS } from './references/channel-reference.js';
 import { ERROR_STATUSES, isRetryable, type ErrorCode } from './error-codes.js';
 import { PLAN_NAMES, type Plan } from './plan.js';
 import type { VideoFailure, VideoFailureCode } from './transcript.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Segment, Transcript } from '../domain/transcript.js';
-import { VIDEO_ID } from '../domain/video-reference.js';
+import { VIDEO_ID } from '../domain/references/video-reference.js';
 import type { RequestContext } from '../http/server/request-context.js';
 import { fromStored, storedForm, type Wanted } from '../http/routes/validation.js';
 import { inflate, readTranscript, type TranscriptText } from '../transcripts/cache/transcript-text.js';

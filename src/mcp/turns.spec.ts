@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { longestStretch } from '../../test/cpu/longest-stretch.js';
-import { nextTurn } from '../domain/next-turn.js';
+import { nextTurn } from '../domain/waiting.js';
 import type { Segment } from '../domain/transcript.js';
 import { deflate, inflate, jsonOf, type TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { chunked, inChunks } from '../transcripts/formats/chunks.js';

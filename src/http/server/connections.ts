@@ -7,7 +7,7 @@ import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { RefusedRequestError, ServiceUnavailableError } from '../../domain/errors.js';
-import { withTimeout } from '../../domain/with-timeout.js';
+import { withTimeout } from '../../domain/waiting.js';
 import { errorBody } from '../errors/error-body.js';
 import { Routes } from '../routes/routes.js';
 import { takenOf } from './taken-bytes.js';

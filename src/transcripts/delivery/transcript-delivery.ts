@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Upload, VideoFailure } from '../../domain/transcript.js';
-import { withTimeout } from '../../domain/with-timeout.js';
+import { withTimeout } from '../../domain/waiting.js';
 import type { CallPlan, PlannedVideo } from '../call-plan.js';
 import type { Summary } from '../dto/transcripts-response.dto.js';
 import { CallEnded } from '../call.js';

@@ -1,4 +1,4 @@
-import { nextTurn } from '../../domain/next-turn.js';
+import { nextTurn } from '../../domain/waiting.js';
 import type { Segment, Transcript } from '../../domain/transcript.js';
 import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { VideoMetadata } from '../dto/transcripts-response.dto.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyText, anyUrl } from '../../test/texts/any-text.js';
+import { anyText, anyUrl } from '../../../test/texts/any-text.js';
 import { parseVideoReference } from './video-reference.js';
 
 const ID = 'hb-000_00A1';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyText, anyUrl } from '../../test/texts/any-text.js';
+import { anyText, anyUrl } from '../../../test/texts/any-text.js';
 import { parseChannelReference } from './channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from './page-url.js';
 

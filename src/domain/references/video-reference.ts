@@ -1,4 +1,4 @@
-import { InvalidRequestError } from './errors.js';
+import { InvalidRequestError } from '../errors.js';
 import { parsePageUrl } from './page-url.js';
 
 /** The ID of a video on YouTube. */
