@@ -1,10 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Module } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { z } from 'zod';
 import type { Actor } from '../domain/caller.js';
 import { textOrNull } from '../domain/schema-fields.js';
-import { page } from '../http/routes/response-docs.js';
-import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
+import { page, toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 
 export const AUDIT_ACTIONS = [
   'organization.created',
@@ -131,3 +130,6 @@ export class AuditTrail {
     return toPage(await this.database.query<AuditEntry[]>(LIST, [organizationId, after, limit + 1]), limit);
   }
 }
+
+@Module({ providers: [AuditTrail], exports: [AuditTrail] })
+export class AuditModule {}
