@@ -9,7 +9,7 @@ measuring=(
   'test/quota/slow-database\.'
   'test/youtube/upstream-errors\.'
   'test/messages/tcp\.'
-  'src/transcripts/single-flight\.'
+  'src/transcripts/delivery/single-flight\.'
   'src/platform/youtube/egress/'
 )
 waiting=(

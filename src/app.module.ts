@@ -1,6 +1,7 @@
 import { Module, type DynamicModule, type Type } from '@nestjs/common';
 import { AdminModule } from './admin/admin.module.js';
 import { CacheModule } from './cache/cache.module.js';
+import { AuditModule } from './audit/audit-trail.js';
 import { AuthModule } from './auth/auth.module.js';
 import { ResourceMetadataController } from './auth/oidc/resource-metadata.controller.js';
 import { ChannelsController } from './channels/channels.controller.js';
@@ -47,6 +48,7 @@ export class AppModule {
         CacheModule.forRoot(environment),
         HttpModule,
         { module: YoutubeModule, global: true },
+        AuditModule,
         AuthModule,
         QuotaModule,
         TranscriptsModule,

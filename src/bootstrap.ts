@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
 import { BackgroundLoops } from './background/background-loops.js';
 import type { Environment } from './config/environment.js';
-import { withTimeout } from './domain/with-timeout.js';
+import { withTimeout } from './domain/waiting.js';
 import { trustProxySetting } from './http/server/client-address.js';
 import { DOCS_PAGE } from './http/errors/error-body.js';
 import { Connections, handleClientErrors, limitConnections, ShutdownState } from './http/server/connections.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { superLinearGrowth } from '../test/cpu/linear-time.js';
 import { areLanguages, normalizeLanguages } from './domain/language-codes.js';
-import { parseChannelReference } from './domain/channel-reference.js';
+import { parseChannelReference } from './domain/references/channel-reference.js';
 import type { Segment } from './domain/transcript.js';
-import { parsePlaylistReference } from './domain/playlist-reference.js';
-import { parseVideoReference } from './domain/video-reference.js';
+import { parsePlaylistReference } from './domain/references/playlist-reference.js';
+import { parseVideoReference } from './domain/references/video-reference.js';
 import { createRedactor } from './observability/logging/logger.js';
 import { normalized } from './mcp/transcript-search.js';
 import { redactApiKeys } from './domain/api-key-text.js';

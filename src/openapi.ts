@@ -5,7 +5,7 @@ import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME, TOKEN_SCHEME } from './auth/auth.decorators.js';
 import { VERSION } from './config/package.js';
 import { errorsPage } from './errors-page.js';
-import { MethodNotAllowedError, RouteNotFoundError } from './domain/errors.js';
+import { MethodNotAllowedError, RouteNotFoundError } from './http/errors/http-errors.js';
 import { DOCS_PAGE, ERRORS_PAGE } from './http/errors/error-body.js';
 import { describeRoutes } from './http/errors/error-docs.js';
 import { withPolicy } from './http/server/middleware.js';

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { Logger } from '@nestjs/common';
 import { EnvironmentError, readEnvironment } from './config/environment.js';
-import { parseChannelReference } from './domain/channel-reference.js';
+import { parseChannelReference } from './domain/references/channel-reference.js';
 import { examine } from './platform/youtube/doctor/doctor.js';
 import { TrafficRecording } from './platform/youtube/doctor/traffic-recording.js';
 

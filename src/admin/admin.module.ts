@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/audit-trail.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { JobsModule } from '../jobs/jobs.module.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
@@ -11,7 +12,7 @@ import { AdminWorkController } from './http/work.controller.js';
 
 /** The admin commands over HTTP, under `/admin`. */
 @Module({
-  imports: [AuthModule, JobsModule, OrganizationsModule, QuotaModule],
+  imports: [AuditModule, AuthModule, JobsModule, OrganizationsModule, QuotaModule],
   controllers: [
     AdminOrganizationsController,
     AdminKeysController,

@@ -1,5 +1,6 @@
 import { quoted } from '../domain/api-key-text.js';
-import { DomainError, fixedError, ServiceUnavailableError, UnauthorizedError } from '../domain/errors.js';
+import { DomainError, fixedError, ServiceUnavailableError } from '../domain/errors.js';
+import { UnauthorizedError } from '../http/errors/http-errors.js';
 import type { ErrorExample } from '../http/errors/error-docs.js';
 import { EXTERNAL_ID_LENGTH_MAX } from '../organizations/limits.js';
 

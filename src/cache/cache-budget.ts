@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Environment } from '../config/environment.js';
-import { withTimeout } from '../domain/with-timeout.js';
+import { withTimeout } from '../domain/waiting.js';
 
 /** How long one call waits for the shared cache in total, beside the time that the entries it reads are worth. */
 const WAIT_MAX_MS = 3_000;

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type * as Redis from '@redis/client';
-import { withTimeout } from '../domain/with-timeout.js';
+import { withTimeout } from '../domain/waiting.js';
 
 const CONNECT_TIMEOUT_MS = 1_000;
 /** Without any reply for this long the server counts as unavailable: a caller is served faster without it. */

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
-import { parseUrl } from '../domain/page-url.js';
+import { parseUrl } from '../domain/references/page-url.js';
 
 /*
  * The kinds of variables. A message follows the name of the variable ("must be …") and says what is right. None repeats the

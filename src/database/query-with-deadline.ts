@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { OrganizationTurns } from '../domain/organization-turns.js';
-import { withTimeout } from '../domain/with-timeout.js';
+import { withTimeout } from '../domain/waiting.js';
 import { DatabaseSlowError } from './database-errors.js';
 import { DATABASE_TIMEOUTS } from './database-timeouts.js';
 

@@ -1,6 +1,6 @@
 import { refusalOf } from './api-key-text.js';
 import { tokenScope, type Scope } from './caller.js';
-import { CHANNEL_FORMS } from './channel-reference.js';
+import { CHANNEL_FORMS } from './references/channel-reference.js';
 import { ERROR_STATUSES, isRetryable, type ErrorCode } from './error-codes.js';
 import { PLAN_NAMES, type Plan } from './plan.js';
 import type { VideoFailure, VideoFailureCode } from './transcript.js';
@@ -14,8 +14,6 @@ interface ErrorDetails {
   /** Seconds to wait before a retry, sent as `Retry-After`. */
   retryAfterSeconds?: number | undefined;
   fields?: ErrorFields;
-  /** A more specific status than that of the code. */
-  status?: number | undefined;
 }
 
 /** An error that is reported to the caller: a stable code, a public message, and whether a retry can succeed. */
@@ -28,12 +26,12 @@ export class DomainError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string,
-    { cause, retryAfterSeconds, fields = {}, status = ERROR_STATUSES[code] }: ErrorDetails = {},
+    { cause, retryAfterSeconds, fields = {} }: ErrorDetails = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
     this.retryable = isRetryable(code);
-    this.status = status;
+    this.status = ERROR_STATUSES[code];
     this.fields = fields;
     this.retryAfterSeconds = retryAfterSeconds;
   }
@@ -54,12 +52,8 @@ export interface InvalidField {
 }
 
 export class InvalidRequestError extends DomainError {
-  /** @param status a more specific one than 400 */
-  constructor(
-    readonly details: readonly InvalidField[],
-    status?: number,
-  ) {
-    super('invalid_request', details.map(({ message }) => message).join(' '), { fields: { details }, status });
+  constructor(readonly details: readonly InvalidField[]) {
+    super('invalid_request', details.map(({ message }) => message).join(' '), { fields: { details } });
   }
 }
 
@@ -68,47 +62,11 @@ export function invalidField(field: string, message: string): InvalidRequestErro
   return new InvalidRequestError([{ field, message }]);
 }
 
-/** A malformed request with a more specific status than 400, or one that is not read any further. */
-export class RefusedRequestError extends InvalidRequestError {
-  /** @param field the part of the request that is malformed */
-  constructor(status: number, field: string, message: string) {
-    super([{ field, message }], status);
-  }
-}
-
-/** No route matches the path. */
-export class RouteNotFoundError extends DomainError {
-  /** @param meant the path that is meant, as the OpenAPI document has it */
-  constructor(meant?: string) {
-    const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-    super('not_found', `Not found.${hint} See /docs for the available endpoints.`);
-  }
-}
-
-/** The route exists for other methods. */
-export class MethodNotAllowedError extends DomainError {
-  /** @param allowed the methods of the route, e.g. `GET, HEAD` */
-  constructor(readonly allowed: string) {
-    super('method_not_allowed', `Method not allowed. Use ${allowed}.`);
-  }
-}
-
 /** A bug. The response does not contain its cause. */
 export class InternalError extends fixedError(
   'internal_error',
   'Internal error. The log of the service contains the cause under the request id.',
 ) {}
-
-export class UnauthorizedError extends DomainError {
-  /**
-   * @param place where to send the credential
-   * @param expected what to send there, with its article
-   * @param sent what was sent there instead
-   */
-  constructor(place = 'the header "Authorization: Bearer <API_KEY>"', expected = 'an API key', sent = '') {
-    super('unauthorized', sent === '' ? `Send ${expected} in ${place}.` : refusalOf(sent, expected));
-  }
-}
 
 /** Why a key that has the form of one is not accepted. Only who has the key learns it. */
 const KEY_REFUSALS = {

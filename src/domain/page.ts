@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import { quoted } from './api-key-text.js';
 import { InvalidRequestError } from './errors.js';
+import { textOrNull } from './schema-fields.js';
 
 /** Which part of a list to return. */
 export interface PageRequest {
@@ -8,6 +10,9 @@ export interface PageRequest {
   /** The `next` of the previous page; none for the first page. */
   after?: string | null | undefined;
 }
+
+/** What the pages of all lists have as responses; the schema of a page adds its entries. */
+export const page = z.object({ next: textOrNull('The value of `after` for the next page. Null on the last page.') });
 
 /** A part of a list. */
 export interface Page<T> {

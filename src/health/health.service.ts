@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { IdentityProvider } from '../auth/oidc/identity-provider.js';
 import { RedisConnection } from '../cache/redis-connection.js';
 import { checkDatabase } from '../database/database.module.js';
-import { withTimeout } from '../domain/with-timeout.js';
+import { withTimeout } from '../domain/waiting.js';
 import { ShutdownState } from '../http/server/connections.js';
 
 export const LiveDto = z.object({ status: z.literal('ok').describe('Always `ok`.') }).meta({ id: 'Live' });

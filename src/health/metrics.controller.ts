@@ -12,7 +12,7 @@ import type { Request } from 'express';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
-import { UnauthorizedError } from '../domain/errors.js';
+import { UnauthorizedError } from '../http/errors/http-errors.js';
 import { SecretToken } from '../auth/authentication.js';
 import { bearerToken } from '../http/server/request-context.js';
 import { ApiErrors, type ErrorExample } from '../http/errors/error-docs.js';

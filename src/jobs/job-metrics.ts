@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { JOB_STATES } from './job-states.js';
 import { PAUSE_REASONS } from './job.js';
-import { SliceRepository, type JobCounts } from './slice.repository.js';
+import { SliceRepository, type JobCounts } from './work/slice.repository.js';
 import { SUBSCRIPTION_STATES } from './subscription.js';
 
 /** So that frequent scrapes cost little, what waits is read again after this time. */

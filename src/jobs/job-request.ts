@@ -1,6 +1,6 @@
-import { parseChannelReference } from '../domain/channel-reference.js';
+import { parseChannelReference } from '../domain/references/channel-reference.js';
 import { ChannelNotFoundError, invalidField, PlaylistNotFoundError } from '../domain/errors.js';
-import { parseVideoList } from '../domain/video-reference.js';
+import { parseVideoList } from '../domain/references/video-reference.js';
 import { fromStored, storedForm, toStored, type Wanted } from '../http/routes/validation.js';
 import { playlistId } from '../transcripts/sources/playlist-source.js';
 import type { JobRequestDto } from './dto/job.dto.js';

@@ -11,7 +11,7 @@ import { newJob, storedJob, type WantedJob } from './job-request.js';
 import { CHANGED, logChange, type Changed, type ChangedJob, type JobRow } from './job-row.js';
 import { JobStore, type Refusal, type ResultsPart, type ResultsRequest } from './job-store.js';
 import { JOB_VARIANTS } from './job-variants.js';
-import { JobWorker } from './job-worker.js';
+import { JobWorker } from './work/job-worker.js';
 import { JobFinishedError, ResultsExpiredError, SECONDS_PER_HOUR } from './job.js';
 
 /** A video that is tried again, with the code of its last failure. */

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { requestContext } from '../http/server/request-context.js';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/routes/validation.js';
 import type { Chunk } from '../transcripts/formats/json.js';
-import { HeldTexts, ResponseMemory } from '../transcripts/response-memory.js';
+import { HeldTexts, ResponseMemory } from '../transcripts/delivery/response-memory.js';
 import { acceptedType, ResponseWriter } from '../transcripts/response/response-writer.js';
 import { NDJSON } from '../transcripts/response/transcripts-response.js';
 import type { JobSummaryDto } from './dto/job.dto.js';

@@ -11,7 +11,7 @@ import { requireChannelReference } from './job-request.js';
 import { CHANGED, columnsOf, logStateChange, toSubscription, type Changed, type SubscriptionRow } from './job-row.js';
 import { JobStore, type ResultsPart, type ResultsRequest } from './job-store.js';
 import { JOB_VARIANTS } from './job-variants.js';
-import { JobWorker } from './job-worker.js';
+import { JobWorker } from './work/job-worker.js';
 import { SECONDS_PER_HOUR } from './job.js';
 import {
   CHECK_REQUEST_SECONDS,

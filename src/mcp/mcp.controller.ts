@@ -3,7 +3,7 @@ import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags }
 import type { Request, Response } from 'express';
 import { RequiresApiKey } from '../auth/auth.decorators.js';
 import { Environment } from '../config/environment.js';
-import { RefusedRequestError } from '../domain/errors.js';
+import { RefusedRequestError } from '../http/errors/http-errors.js';
 import { ApiErrors } from '../http/errors/error-docs.js';
 import { contentOf } from '../http/routes/response-docs.js';
 import { AnyQuery, BodyBytesMax, Reads } from '../http/routes/route.decorators.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { storedText } from '../../test/texts/stored-text.js';
-import type { Entry } from '../transcripts/transcript-events.js';
+import type { Entry } from '../transcripts/delivery/transcript-events.js';
 import { TextPage, type PageForm } from './text-page.js';
 
 const metadata = {

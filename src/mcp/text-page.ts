@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Segment, Transcript } from '../domain/transcript.js';
-import { VIDEO_ID } from '../domain/video-reference.js';
+import { VIDEO_ID } from '../domain/references/video-reference.js';
 import type { RequestContext } from '../http/server/request-context.js';
 import { fromStored, storedForm, type Wanted } from '../http/routes/validation.js';
 import { inflate, readTranscript, type TranscriptText } from '../transcripts/cache/transcript-text.js';
@@ -17,7 +17,7 @@ import {
 import { givenVideos, type VideoSource } from '../transcripts/sources/video-list.js';
 import { TextFields } from '../transcripts/dto/transcripts-query.dto.js';
 import type { Summary } from '../transcripts/dto/transcripts-response.dto.js';
-import type { Entry } from '../transcripts/transcript-events.js';
+import type { Entry } from '../transcripts/delivery/transcript-events.js';
 import { readCursor, writeCursor } from './cursor.js';
 import { costLine, type ToolServices } from './tools/tool.js';
 

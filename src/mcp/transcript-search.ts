@@ -1,4 +1,4 @@
-import { nextTurn } from '../domain/next-turn.js';
+import { nextTurn } from '../domain/waiting.js';
 import type { Segment } from '../domain/transcript.js';
 import { readTranscript } from '../transcripts/cache/transcript-text.js';
 import { lineText, spaceBetween } from '../transcripts/formats/line-text.js';

@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { longestStretch } from '../../test/cpu/longest-stretch.js';
-import { nextTurn } from '../domain/next-turn.js';
+import { nextTurn } from '../domain/waiting.js';
 import type { Segment } from '../domain/transcript.js';
 import { deflate, inflate, jsonOf, type TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { chunked, inChunks } from '../transcripts/formats/chunks.js';
 import { markdownDocument } from '../transcripts/formats/markdown.js';
 import { FORMAT_MEDIA_TYPES, formatEntry, type TranscriptFormat } from '../transcripts/formats/transcript-formats.js';
-import type { SucceededEntry, TranscriptsEvent } from '../transcripts/transcript-events.js';
+import type { SucceededEntry, TranscriptsEvent } from '../transcripts/delivery/transcript-events.js';
 import { TextPage } from './text-page.js';
 import { searchTranscript } from './transcript-search.js';
 

@@ -8,9 +8,9 @@ import {
   UploadsQueryDto,
 } from '../transcripts/dto/transcripts-query.dto.js';
 import { toUploadsDto, UPLOADS_RATE_LIMIT } from '../channels/dto/uploads-response.dto.js';
-import { CHANNEL_FORMS } from '../domain/channel-reference.js';
+import { CHANNEL_FORMS } from '../domain/references/channel-reference.js';
 import { DomainError, VideoNotFoundError } from '../domain/errors.js';
-import { parseVideoList, parseVideoReference } from '../domain/video-reference.js';
+import { parseVideoList, parseVideoReference } from '../domain/references/video-reference.js';
 import { RequiresFeature } from '../auth/auth.decorators.js';
 import { OnJobs } from '../jobs/dto/api-jobs.js';
 import { ResultsQueryDto } from '../jobs/dto/jobs-request.dto.js';

@@ -4,7 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Observable } from 'rxjs';
 import { AuthModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
-import { withTimeout } from '../domain/with-timeout.js';
+import { withTimeout } from '../domain/waiting.js';
 import { ShutdownState } from '../http/server/connections.js';
 import { JobsModule } from '../jobs/jobs.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';

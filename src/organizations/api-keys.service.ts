@@ -16,7 +16,7 @@ import {
   type RevokedKey,
   type RotatedKey,
 } from './api-key.js';
-import { recordChange } from './audit-trail.js';
+import { recordChange } from '../audit/audit-trail.js';
 import {
   InactiveKeyError,
   RevokedKeyError,
@@ -26,7 +26,7 @@ import {
 } from './organization-errors.js';
 import { parseDisplayName } from './organizations.service.js';
 import type { Page, PageRequest } from '../domain/page.js';
-import { readPage } from './read-page.js';
+import { readPage } from '../database/read-page.js';
 
 interface NewKey {
   organizationId: string;

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import type { Actor, Caller } from '../domain/caller.js';
-import { recordChange } from './audit-trail.js';
+import { recordChange } from '../audit/audit-trail.js';
 import { acceptCaller, type FoundCaller } from './api-key.js';
 import { EXTERNAL_ID_LENGTH_MAX, NAME_LENGTH_MAX } from './limits.js';
 import { parseDisplayName } from './organizations.service.js';

@@ -1,4 +1,4 @@
-import type { ChannelReference } from '../domain/channel-reference.js';
+import type { ChannelReference } from '../domain/references/channel-reference.js';
 import type { Channel, Playlist, Upload, VideoOutcome } from '../domain/transcript.js';
 
 /** The call that reads the platform, with its deadline. */

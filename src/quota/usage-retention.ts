@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { z } from 'zod';
 import type { Actor } from '../domain/caller.js';
 import { UnknownCursorError } from '../domain/page.js';
-import { recordChange } from '../organizations/audit-trail.js';
+import { recordChange } from '../audit/audit-trail.js';
 import { Environment } from '../config/environment.js';
 import { count, textOrNull } from '../domain/schema-fields.js';
 

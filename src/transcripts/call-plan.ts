@@ -4,7 +4,7 @@ import type { ReservationResult } from '../quota/quota.service.js';
 import type { CachedOutcome } from './cache/transcript-cache.js';
 import type { Call } from './call.js';
 import type { TextFields } from './dto/transcripts-query.dto.js';
-import type { HeldTexts } from './response-memory.js';
+import type { HeldTexts } from './delivery/response-memory.js';
 import type { ListHeader, VideoSource } from './sources/video-list.js';
 
 export interface TranscriptsRequest extends Wanted<TextFields> {

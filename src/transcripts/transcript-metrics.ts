@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Registry, type Counter } from 'prom-client';
 import { VIDEO_FAILURE_CODES } from '../domain/transcript.js';
 import { createCounter } from '../observability/metrics-registry.js';
-import type { Entry } from './transcript-events.js';
+import type { Entry } from './delivery/transcript-events.js';
 
 const CACHED_KINDS = ['transcript', 'channel_id', 'channel', 'uploads', 'newest_uploads', 'playlist'] as const;
 export type CachedKind = (typeof CACHED_KINDS)[number];

@@ -16,9 +16,9 @@ import {
   type TranscriptsRequest,
 } from './call-plan.js';
 import { Call, CallEnded, type CallOptions } from './call.js';
-import { VideoFetcher } from './video-fetcher.js';
-import { HeldTexts, ResponseMemory } from './response-memory.js';
-import { Delivery, type DeliveryRules } from './transcript-delivery.js';
+import { VideoFetcher } from './delivery/video-fetcher.js';
+import { HeldTexts, ResponseMemory } from './delivery/response-memory.js';
+import { Delivery, type DeliveryRules } from './delivery/transcript-delivery.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 
 /** Seconds that a lease outlasts the deadline of its call, for the settlement. */

@@ -8,7 +8,7 @@ import { requestContext } from '../http/server/request-context.js';
 import { ApiResult } from '../http/routes/response-docs.js';
 import { AllowsHead } from '../http/routes/route.decorators.js';
 import { PageQueryDto } from '../http/routes/validation.js';
-import { AUDIT_ENTRY, type AuditEntry, AuditPageDto, AuditTrail } from '../organizations/audit-trail.js';
+import { AUDIT_ENTRY, type AuditEntry, AuditPageDto, AuditTrail } from '../audit/audit-trail.js';
 
 /** What was changed in the caller's organization. */
 @ApiTags('usage')

@@ -6,13 +6,13 @@ import { ApiTranscripts, ENTRY_HEADERS, VIDEO_EXAMPLE, VIDEOS_EXAMPLE } from '..
 import { EntryDto, VideoTranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
 import { VideoFailedError, VideoNotFoundError } from '../domain/errors.js';
 import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript.js';
-import { parseVideoList, parseVideoReference } from '../domain/video-reference.js';
+import { parseVideoList, parseVideoReference } from '../domain/references/video-reference.js';
 import { ApiErrors, type ErrorExample } from '../http/errors/error-docs.js';
 import { contentOf, refTo } from '../http/routes/response-docs.js';
 import { RawUrlId, Reads } from '../http/routes/route.decorators.js';
 import { ENTRY_MEDIA_TYPES, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../transcripts/sources/video-list.js';
-import { entryError } from '../transcripts/transcript-events.js';
+import { entryError } from '../transcripts/delivery/transcript-events.js';
 import { VideoQueryDto, VideosBodyDto } from './dto/videos-request.dto.js';
 
 const textContent = (description: string, example: string) =>

@@ -4,7 +4,7 @@ import { Registry, type Counter } from 'prom-client';
 import { DataSource } from 'typeorm';
 import type { BackgroundLoop } from '../background/background-loop.js';
 import { BackgroundLoops } from '../background/background-loops.js';
-import { withTimeout } from '../domain/with-timeout.js';
+import { withTimeout } from '../domain/waiting.js';
 import { createCounter } from '../observability/metrics-registry.js';
 import { messageBody, WebhookSecrets, type StoredSecrets } from './webhook-secrets.js';
 import { WebhookSender } from './webhook-sender.js';

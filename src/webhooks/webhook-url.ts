@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { parseUrl } from '../domain/page-url.js';
+import { parseUrl } from '../domain/references/page-url.js';
 import { hasNoApiKey } from '../http/routes/field.js';
 import { InvalidUrlError } from './webhook.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { generatedChannelByHandle } from '../fake-youtube/catalogue/generated-channels.js';
 import type { Hold } from '../fake-youtube/faults/held-requests.js';
-import { ResponseMemory } from '../../src/transcripts/response-memory.js';
+import { ResponseMemory } from '../../src/transcripts/delivery/response-memory.js';
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 

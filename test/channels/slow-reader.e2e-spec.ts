@@ -7,7 +7,7 @@ import { Registry } from 'prom-client';
 import type { Chunk } from '../../src/transcripts/formats/json.js';
 import { writeResponse } from '../../src/transcripts/response/response-writer.js';
 import { Environment } from '../../src/config/environment.js';
-import { HeldTexts, ResponseMemory } from '../../src/transcripts/response-memory.js';
+import { HeldTexts, ResponseMemory } from '../../src/transcripts/delivery/response-memory.js';
 import { limitConnections } from '../../src/http/server/connections.js';
 import { startService, type TestService } from '../harness/service.js';
 import { storedText } from '../texts/stored-text.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { JobMetrics } from '../../src/jobs/job-metrics.js';
-import { SliceRepository } from '../../src/jobs/slice.repository.js';
+import { SliceRepository } from '../../src/jobs/work/slice.repository.js';
 import { valueOf } from '../quota/quota-database.js';
 import { SliceSteps } from './slice-steps.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { JobWorker } from '../../src/jobs/job-worker.js';
-import { SliceRepository } from '../../src/jobs/slice.repository.js';
+import { JobWorker } from '../../src/jobs/work/job-worker.js';
+import { SliceRepository } from '../../src/jobs/work/slice.repository.js';
 import { VideoPlatform } from '../../src/platform/video-platform.js';
 import { SubscriptionRun } from '../subscriptions/subscription-run.js';
 import { until } from '../harness/until.js';

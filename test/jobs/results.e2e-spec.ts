@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { request as httpRequest, type Server } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { JobDto as Job } from '../../src/jobs/dto/job.dto.js';
-import { ResponseMemory } from '../../src/transcripts/response-memory.js';
+import { ResponseMemory } from '../../src/transcripts/delivery/response-memory.js';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { createJob, linesOf, onJob, waitForJob } from './job-requests.js';

@@ -1,9 +1,9 @@
 import { Registry } from 'prom-client';
 import type { ChangedJob } from '../../src/jobs/job-row.js';
-import { SliceReader } from '../../src/jobs/slice-reader.js';
-import { SliceRunner } from '../../src/jobs/slice-runner.js';
-import { SliceRepository } from '../../src/jobs/slice.repository.js';
-import type { ClaimedSlice } from '../../src/jobs/slice.js';
+import { SliceReader } from '../../src/jobs/work/slice-reader.js';
+import { SliceRunner } from '../../src/jobs/work/slice-runner.js';
+import { SliceRepository } from '../../src/jobs/work/slice.repository.js';
+import type { ClaimedSlice } from '../../src/jobs/work/slice.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { JobRun } from './job-run.js';
 import { startService, type TestService, type TestServiceOptions } from '../harness/service.js';

@@ -6,10 +6,10 @@ import { NEW_JOB_EXAMPLE } from '../../src/jobs/dto/job.dto.js';
 import type { Cause, JobState } from '../../src/jobs/job-states.js';
 import type { JobReason, OnQuota } from '../../src/jobs/job.js';
 import { JobsService } from '../../src/jobs/jobs.service.js';
-import { SliceRepository } from '../../src/jobs/slice.repository.js';
-import { endOf } from '../../src/jobs/check.js';
-import type { ClaimedSlice, ListedPage, SliceOutcome } from '../../src/jobs/slice.js';
-import { failedEntry } from '../../src/transcripts/transcript-events.js';
+import { SliceRepository } from '../../src/jobs/work/slice.repository.js';
+import { endOf } from '../../src/jobs/work/check.js';
+import type { ClaimedSlice, ListedPage, SliceOutcome } from '../../src/jobs/work/slice.js';
+import { failedEntry } from '../../src/transcripts/delivery/transcript-events.js';
 import { drawnTransitions, loggedTransitions } from './transitions.js';
 import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 

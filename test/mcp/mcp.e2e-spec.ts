@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { CHANNEL_FORMS } from '../../src/domain/channel-reference.js';
+import { CHANNEL_FORMS } from '../../src/domain/references/channel-reference.js';
 import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';

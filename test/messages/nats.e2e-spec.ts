@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ClientProxy } from '@nestjs/microservices';
 import type { Environment } from '../../src/config/environment.js';
 import { shutDown } from '../../src/bootstrap.js';
-import { ResponseMemory } from '../../src/transcripts/response-memory.js';
+import { ResponseMemory } from '../../src/transcripts/delivery/response-memory.js';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { request, clientOf } from './message-client.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { JobWorker } from '../../src/jobs/job-worker.js';
+import { JobWorker } from '../../src/jobs/work/job-worker.js';
 import { REPORTED_BUDGETS } from '../fake-youtube/budgets.js';
 import { until } from '../harness/until.js';
 import { SliceSteps } from '../jobs/slice-steps.js';

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { languageChoice } from '../../domain/language-codes.js';
 import { Channel, Playlist, type Upload } from '../../domain/transcript.js';
-import { VIDEO_ID } from '../../domain/video-reference.js';
+import { VIDEO_ID } from '../../domain/references/video-reference.js';
 import { Fields, Picked, type Stored } from '../../http/routes/field.js';
 import { fromStored, givenFields, storedForm } from '../../http/routes/validation.js';
 import { flagOf } from './field-options.js';

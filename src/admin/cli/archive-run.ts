@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from '@channel-transcripts/client';
 import { ChannelNotFoundError, counted, PlaylistNotFoundError } from '../../domain/errors.js';
-import { parsePlaylistReference } from '../../domain/playlist-reference.js';
+import { parsePlaylistReference } from '../../domain/references/playlist-reference.js';
 import { isFinished } from '../../jobs/job-states.js';
 import type { AwaitedVideo } from '../../jobs/jobs.service.js';
 import {

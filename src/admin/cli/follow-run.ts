@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isChannelTranscriptsError, type ResultOf, type Subscription } from '@channel-transcripts/client';
-import { parseChannelReference } from '../../domain/channel-reference.js';
+import { parseChannelReference } from '../../domain/references/channel-reference.js';
 import { ChannelNotFoundError, counted } from '../../domain/errors.js';
 import type { Channel } from '../../domain/transcript.js';
 import type { Start } from '../../jobs/subscription.js';

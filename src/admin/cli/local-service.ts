@@ -6,7 +6,7 @@ import { Authentication } from '../../auth/authentication.js';
 import { BackgroundLoops } from '../../background/background-loops.js';
 import { Environment, readEnvironment } from '../../config/environment.js';
 import { SCOPES, type Caller } from '../../domain/caller.js';
-import { JobWorker } from '../../jobs/job-worker.js';
+import { JobWorker } from '../../jobs/work/job-worker.js';
 import { JobsService, type AwaitedVideo } from '../../jobs/jobs.service.js';
 import { createLogger, redactorFor } from '../../observability/logging/logger.js';
 import { generateKey } from '../../organizations/api-key.js';

@@ -1,8 +1,8 @@
 import { isChannelTranscriptsError, type ChannelTranscriptsClient } from '@channel-transcripts/client';
 import { Option, type Command } from 'commander';
 import { ChannelNotFoundError } from '../../domain/errors.js';
-import { parsePlaylistReference } from '../../domain/playlist-reference.js';
-import { parseVideoReference } from '../../domain/video-reference.js';
+import { parsePlaylistReference } from '../../domain/references/playlist-reference.js';
+import { parseVideoReference } from '../../domain/references/video-reference.js';
 import { Picked } from '../../http/routes/field.js';
 import { readInput } from '../../http/routes/validation.js';
 import { JobFields } from '../../jobs/dto/jobs-request.dto.js';

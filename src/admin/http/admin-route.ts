@@ -10,7 +10,7 @@ import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { AdminRoleRequiredError, AdminTokenError, TOKEN_REFUSALS } from '../../auth/auth-errors.js';
 import { TOKEN_SCHEME } from '../../auth/auth.decorators.js';
 import { Authentication } from '../../auth/authentication.js';
-import { RouteNotFoundError } from '../../domain/errors.js';
+import { RouteNotFoundError } from '../../http/errors/http-errors.js';
 import { ApiErrors, ApiId, type ErrorExample } from '../../http/errors/error-docs.js';
 import { AllowsHead, Audience } from '../../http/routes/route.decorators.js';
 import { requestContextOf } from '../../http/server/request-context.js';

@@ -8,7 +8,7 @@ import { ApiResult, contentOf, refTo } from '../../http/routes/response-docs.js'
 import { ApiJobId, NOT_CANCELABLE } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
-import { AUDIT_ENTRY, AuditPageDto, AuditTrail } from '../../organizations/audit-trail.js';
+import { AUDIT_ENTRY, AuditPageDto, AuditTrail } from '../../audit/audit-trail.js';
 import { UnknownCursorError } from '../../domain/page.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Channel, Upload } from '../../domain/transcript.js';
 import type { ChannelWithUploads } from '../../transcripts/sources/channel-uploads.js';
-import { metadataOf } from '../../transcripts/transcript-events.js';
+import { metadataOf } from '../../transcripts/delivery/transcript-events.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { listedAt, sinceFound, VideoMetadata } from '../../transcripts/dto/transcripts-response.dto.js';
 

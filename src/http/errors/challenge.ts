@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import type { Environment } from '../../config/environment.js';
 import { type DomainError, ScopeMissingError } from '../../domain/errors.js';
-import { parseUrl } from '../../domain/page-url.js';
+import { parseUrl } from '../../domain/references/page-url.js';
 
 /** Where the metadata of the service as an OAuth resource is (RFC 9728); that of another resource has its path appended. */
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';

@@ -9,19 +9,18 @@ import {
   InvalidApiKeyError,
   invalidField,
   InvalidRequestError,
-  MethodNotAllowedError,
   PlanLimitExceededError,
   PlaylistNotFoundError,
   RequestRateExceededError,
   ScopeMissingError,
   ServiceAtCapacityError,
   TooManyFailedAuthenticationsError,
-  UnauthorizedError,
   UpstreamError,
   VideoNotFoundError,
   type DomainError,
   type QuotaState,
 } from '../../domain/errors.js';
+import { MethodNotAllowedError, UnauthorizedError } from './http-errors.js';
 import { errorBody, ErrorBodyDto } from './error-body.js';
 import { bodyTooLarge, METHODS_WITH_BODY, unsupportedBody } from '../routes/declared-input.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../routes/limit-headers.js';

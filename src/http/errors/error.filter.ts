@@ -14,10 +14,9 @@ import {
   DomainError,
   InternalError,
   invalidField,
-  MethodNotAllowedError,
   PlanLimitExceededError,
-  RouteNotFoundError,
 } from '../../domain/errors.js';
+import { MethodNotAllowedError, RouteNotFoundError } from './http-errors.js';
 import { RepeatedLines } from '../../observability/logging/repeated-lines.js';
 import { challengeOf } from './challenge.js';
 import { DOCS_PAGE, errorBody } from './error-body.js';

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { HttpStatus, Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import express, { type Request, type Response } from 'express';
 import type { Observable } from 'rxjs';
-import { RefusedRequestError } from '../../domain/errors.js';
+import { RefusedRequestError } from '../errors/http-errors.js';
 import { Routes } from './routes.js';
 import { StrictValidationPipe } from './validation.js';
 

@@ -9,7 +9,6 @@ import {
   type OpenAPIObject,
 } from '@nestjs/swagger';
 import { z } from 'zod';
-import { textOrNull } from '../../domain/schema-fields.js';
 
 type Headers = NonNullable<ApiResponseOptions['headers']>;
 
@@ -60,9 +59,6 @@ export const instanceOf = <T>(type: Type<T>) => z.custom<T>().meta({ $ref: getSc
 /** An object that can be null, in place: in OpenAPI 3.0 a reference to another schema cannot be. */
 export const orNull = <T extends z.ZodRawShape>({ shape }: z.ZodObject<T>, description: string) =>
   z.object(shape).nullable().describe(description);
-
-/** What the pages of all lists have; the schema of a page adds its entries. */
-export const page = z.object({ next: textOrNull('The value of `after` for the next page. Null on the last page.') });
 
 /** Responses gain fields, so that none is excluded. An enumeration with null has it in OpenAPI 3.0. */
 const IN_DOCUMENT: z.core.ToJSONSchemaParams = {

@@ -10,7 +10,7 @@ import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { DiscoveryService, MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core';
 import type { NextFunction, Request, Response } from 'express';
 import type { Scope } from '../../domain/caller.js';
-import { MethodNotAllowedError } from '../../domain/errors.js';
+import { MethodNotAllowedError } from '../errors/http-errors.js';
 import { rawUrlEncoder } from '../server/request-paths.js';
 import { AllowsHead, AnyQuery, Audience, BodyBytesMax, Probe, Public, RawUrlId, Reads } from './route.decorators.js';
 

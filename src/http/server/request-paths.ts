@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { unescape } from 'node:querystring';
-import { PAGE_HOST } from '../../domain/page-url.js';
+import { PAGE_HOST } from '../../domain/references/page-url.js';
 
 /** The scheme and the authority of a request target that is a whole URL, as it is sent to a proxy. */
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;

@@ -1,9 +1,10 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { z } from 'zod';
+import { page } from '../../domain/page.js';
 import { count, dateTime, dateTimeOrNull, textOrNull } from '../../domain/schema-fields.js';
 import { Channel, Playlist } from '../../domain/transcript.js';
 import { StoredFields } from '../../http/routes/field.js';
-import { instanceOf, orNull, page } from '../../http/routes/response-docs.js';
+import { instanceOf, orNull } from '../../http/routes/response-docs.js';
 import { storedForm } from '../../http/routes/validation.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';

@@ -1,6 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/channel-reference.js';
-import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
+import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/references/channel-reference.js';
+import { REFERENCE_LENGTH_MAX } from '../../domain/references/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
 import { Field } from '../../http/routes/field.js';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/routes/validation.js';

@@ -1,10 +1,11 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { z } from 'zod';
+import { page } from '../../domain/page.js';
 import { count, dateTime, dateTimeOrNull, textOrNull } from '../../domain/schema-fields.js';
 import { Channel, Upload } from '../../domain/transcript.js';
 import { StoredFields } from '../../http/routes/field.js';
 import { storedForm } from '../../http/routes/validation.js';
-import { instanceOf, orNull, page } from '../../http/routes/response-docs.js';
+import { instanceOf, orNull } from '../../http/routes/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import { SUBSCRIPTION_REASONS, SUBSCRIPTION_STATES } from '../subscription.js';

@@ -1,8 +1,8 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/channel-reference.js';
-import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
+import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/references/channel-reference.js';
+import { REFERENCE_LENGTH_MAX } from '../../domain/references/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
-import { VIDEO_ID } from '../../domain/video-reference.js';
+import { VIDEO_ID } from '../../domain/references/video-reference.js';
 import { Field, field, OptionalFields, Picked } from '../../http/routes/field.js';
 import { Kinds, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { SUBSCRIPTION_STATES, type Start, type SubscriptionState } from '../subscription.js';

@@ -9,7 +9,7 @@ import { SubscriptionDto, type SubscriptionsPageDto } from '../../jobs/dto/subsc
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';
 import { codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
-import type { Entry } from '../../transcripts/transcript-events.js';
+import type { Entry } from '../../transcripts/delivery/transcript-events.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
 import { invalidCursor, readCursor, writeCursor } from '../cursor.js';
 import { CURSOR_VIDEOS_MAX, TextPage } from '../text-page.js';

@@ -16,7 +16,7 @@ import { codeSpan } from '../../transcripts/formats/markdown.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
 import { LanguageFields, TextFields, UploadsQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { EntryDto, Summary } from '../../transcripts/dto/transcripts-response.dto.js';
-import type { Entry } from '../../transcripts/transcript-events.js';
+import type { Entry } from '../../transcripts/delivery/transcript-events.js';
 import { TranscriptsService } from '../../transcripts/transcripts.service.js';
 
 /** What the tools use. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/channel-reference.js';
+import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/references/channel-reference.js';
 import { VideoFailedError, VideoNotFoundError, invalidField } from '../../domain/errors.js';
 import { Field, Fields, OptionalFields, Restated } from '../../http/routes/field.js';
-import { parseVideoReference } from '../../domain/video-reference.js';
+import { parseVideoReference } from '../../domain/references/video-reference.js';
 import { givenVideos } from '../../transcripts/sources/video-list.js';
 import { CURSOR_VIDEOS_MAX, readTexts, type Position } from '../text-page.js';
 import {

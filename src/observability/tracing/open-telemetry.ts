@@ -3,7 +3,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { VERSION } from '../../config/package.js';
-import { withTimeout } from '../../domain/with-timeout.js';
+import { withTimeout } from '../../domain/waiting.js';
 
 const SERVICE_NAME = 'channel-transcripts';
 /** An unresponsive collector must not delay the end of the process for longer. */

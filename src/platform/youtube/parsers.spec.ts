@@ -22,7 +22,7 @@ import {
   shortsLockup,
   VIDEO_ID,
 } from '../../../test/pages/youtube-pages.js';
-import { parseChannelReference } from '../../domain/channel-reference.js';
+import { parseChannelReference } from '../../domain/references/channel-reference.js';
 import { readCaptions } from './video/captions.js';
 import { findHandle, readChannelPage, readResolvedUrl } from './channel/channel-page.js';
 import { addressOf } from './channel/channel-reader.js';

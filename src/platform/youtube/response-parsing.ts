@@ -3,7 +3,7 @@
  * undefined). Only own properties are read, so that a key such as `__proto__` finds nothing.
  */
 
-import { VIDEO_ID } from '../../domain/video-reference.js';
+import { VIDEO_ID } from '../../domain/references/video-reference.js';
 
 /**
  * A response of the platform does not have the expected form. The only error that the parsers throw, for any input. The

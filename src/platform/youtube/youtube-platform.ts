@@ -1,8 +1,8 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Environment } from '../../config/environment.js';
-import type { ChannelReference } from '../../domain/channel-reference.js';
+import type { ChannelReference } from '../../domain/references/channel-reference.js';
 import { ChannelNotFoundError, PlaylistNotFoundError, UpstreamError } from '../../domain/errors.js';
-import { parsePlaylistReference } from '../../domain/playlist-reference.js';
+import { parsePlaylistReference } from '../../domain/references/playlist-reference.js';
 import { type Channel, NO_DETAILS, type VideoOutcome } from '../../domain/transcript.js';
 import {
   ContinuationRejectedError,

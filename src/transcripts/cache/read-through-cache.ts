@@ -2,7 +2,7 @@ import type { Cache } from '@nestjs/cache-manager';
 import type { z } from 'zod';
 import { DomainError, UpstreamError } from '../../domain/errors.js';
 import type { ReadingContext } from '../../platform/video-platform.js';
-import { SingleFlight } from '../single-flight.js';
+import { SingleFlight } from '../delivery/single-flight.js';
 import type { CachedKind, TranscriptMetrics } from '../transcript-metrics.js';
 import { KeyedCodec } from './keyed-codec.js';
 

@@ -3,7 +3,7 @@ import { constants, crc32, deflateRaw, inflateRaw } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { detached } from '../../domain/detached.js';
-import { nextTurn } from '../../domain/next-turn.js';
+import { nextTurn } from '../../domain/waiting.js';
 import { Segment, type Transcript } from '../../domain/transcript.js';
 
 /** The JSON of a transcript, deflated once: cached and held in this form, and copied into gzip responses. */

@@ -2,7 +2,7 @@ import { areLanguages, LANGUAGE_MATCHES, LANGUAGES_MAX, normalizeLanguages } fro
 import type { LanguageMatch } from '../../domain/language-codes.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { INCLUDABLE, VIDEO_KINDS, type Includable, type VideoKind } from '../../domain/transcript.js';
-import { VIDEO_ID } from '../../domain/video-reference.js';
+import { VIDEO_ID } from '../../domain/references/video-reference.js';
 import { Field, field, isTexts, Picked } from '../../http/routes/field.js';
 
 /** Which languages of the videos are returned. */

@@ -1,7 +1,7 @@
-import { nextTurn } from '../../domain/next-turn.js';
+import { nextTurn } from '../../domain/waiting.js';
 import type { Segment, Transcript } from '../../domain/transcript.js';
 import { deflate, inflate, jsonOf, readTranscript } from '../cache/transcript-text.js';
-import type { TranscriptsEvent } from '../transcript-events.js';
+import type { TranscriptsEvent } from '../delivery/transcript-events.js';
 import { SENTENCE_END, spaceBetween } from './line-text.js';
 
 /** From this share of its length on, a chunk ends with the end of a sentence. */

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { jsonOfText, storedText } from '../../../test/texts/stored-text.js';
 import { inflate, readTranscript } from '../cache/transcript-text.js';
-import type { Entry } from '../transcript-events.js';
+import type { Entry } from '../delivery/transcript-events.js';
 import { entryJson, readEntry } from './json.js';
 
 const metadata = {

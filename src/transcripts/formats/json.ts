@@ -3,7 +3,7 @@ import { fromJson } from '../cache/keyed-codec.js';
 import { readTranscript, type TranscriptText } from '../cache/transcript-text.js';
 import { EntryDto } from '../dto/transcripts-response.dto.js';
 import type { ListHeader } from '../sources/video-list.js';
-import type { Entry, TranscriptsEvent } from '../transcript-events.js';
+import type { Entry, TranscriptsEvent } from '../delivery/transcript-events.js';
 
 /** One step of a response: JSON and the texts within it. */
 export type Chunk = readonly (string | TranscriptText)[];

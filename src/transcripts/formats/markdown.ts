@@ -1,9 +1,9 @@
-import { nextTurn } from '../../domain/next-turn.js';
+import { nextTurn } from '../../domain/waiting.js';
 import type { Segment, Transcript } from '../../domain/transcript.js';
 import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { ListHeader } from '../sources/video-list.js';
 import type { Summary, VideoMetadata } from '../dto/transcripts-response.dto.js';
-import type { Entry, TranscriptsEvent } from '../transcript-events.js';
+import type { Entry, TranscriptsEvent } from '../delivery/transcript-events.js';
 import { clockTime, lineText, SENTENCE_END, spaceBetween, wholeSeconds } from './line-text.js';
 
 /**

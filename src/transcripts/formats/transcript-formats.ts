@@ -1,8 +1,8 @@
-import { nextTurn } from '../../domain/next-turn.js';
+import { nextTurn } from '../../domain/waiting.js';
 import type { Segment, Transcript } from '../../domain/transcript.js';
 import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
-import type { SucceededEntry } from '../transcript-events.js';
+import type { SucceededEntry } from '../delivery/transcript-events.js';
 import { lineText } from './line-text.js';
 import { videoHead, videoNotes, videoText, type TextForm } from './markdown.js';
 import { srt, webVtt } from './subtitles.js';

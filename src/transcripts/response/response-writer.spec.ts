@@ -9,9 +9,9 @@ import { jsonOfText, storedText } from '../../../test/texts/stored-text.js';
 import { Environment } from '../../config/environment.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../../domain/transcript.js';
 import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
-import { addToSummary, emptySummary, type Entry, type TranscriptsEvent } from '../transcript-events.js';
+import { addToSummary, emptySummary, type Entry, type TranscriptsEvent } from '../delivery/transcript-events.js';
 import type { TranscriptText } from '../cache/transcript-text.js';
-import { HeldTexts, ResponseMemory } from '../response-memory.js';
+import { HeldTexts, ResponseMemory } from '../delivery/response-memory.js';
 import { serializeJson, serializeNdjson } from '../formats/json.js';
 import { writeResponse } from './response-writer.js';
 

@@ -4,7 +4,7 @@ import { requestContext } from '../../http/server/request-context.js';
 import { GzipMember } from '../cache/gzip-member.js';
 import { deflate, inflate, type TranscriptText } from '../cache/transcript-text.js';
 import type { Chunk } from '../formats/json.js';
-import { HeldTexts, ResponseMemory } from '../response-memory.js';
+import { HeldTexts, ResponseMemory } from '../delivery/response-memory.js';
 
 /** Approximate size of one write, and of what is written before the reader has taken it. */
 const WRITE_BYTES = 512 * 1024;

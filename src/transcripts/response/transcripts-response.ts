@@ -7,7 +7,7 @@ import { entryJson, serializeJson, serializeNdjson } from '../formats/json.js';
 import { markdownDocument } from '../formats/markdown.js';
 import { FORMAT_MEDIA_TYPES, formatEntry } from '../formats/transcript-formats.js';
 import type { CallPlan, TranscriptsRequest } from '../call-plan.js';
-import type { Entry, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
+import type { Entry, SucceededEntry, TranscriptsEvent } from '../delivery/transcript-events.js';
 import { TranscriptsService } from '../transcripts.service.js';
 import { acceptedType, ResponseWriter } from './response-writer.js';
 

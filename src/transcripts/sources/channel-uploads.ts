@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { withCacheBudget } from '../../cache/cache-budget.js';
 import { Environment } from '../../config/environment.js';
-import { type ChannelReference, parseChannelReference } from '../../domain/channel-reference.js';
+import { type ChannelReference, parseChannelReference } from '../../domain/references/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
 import { Channel, Upload } from '../../domain/transcript.js';
 import { VideoPlatform, type DescribedPage, type ReadingContext } from '../../platform/video-platform.js';

@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import { PlaylistNotFoundError, invalidField } from '../../domain/errors.js';
-import { parsePlaylistReference, UNREADABLE_LISTS } from '../../domain/playlist-reference.js';
+import { parsePlaylistReference, UNREADABLE_LISTS } from '../../domain/references/playlist-reference.js';
 import { Playlist } from '../../domain/transcript.js';
 import { VideoPlatform } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';

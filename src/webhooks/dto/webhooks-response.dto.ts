@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { page } from '../../domain/page.js';
 import { count, textOrNull } from '../../domain/schema-fields.js';
-import { page } from '../../http/routes/response-docs.js';
 import {
   DELIVERY_RETENTION_DAYS,
   DELIVERY_STATES,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { page } from '../../../domain/page.js';
 import { dateTime } from '../../../domain/schema-fields.js';
-import { instanceOf, page } from '../../../http/routes/response-docs.js';
+import { instanceOf } from '../../../http/routes/response-docs.js';
 import { ApiKey, type IssuedKey, type RevokedKey, type RotatedKey } from '../../../organizations/api-key.js';
 import { Organization, type DeletedOrganization } from '../../../organizations/organization.entity.js';
 import type { EgressesDto } from '../../../platform/egress-states.js';

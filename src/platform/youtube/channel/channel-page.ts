@@ -1,5 +1,9 @@
-import { CHANNEL_ID, type ChannelReference, parseChannelReference } from '../../../domain/channel-reference.js';
-import { parseUrl } from '../../../domain/page-url.js';
+import {
+  CHANNEL_ID,
+  type ChannelReference,
+  parseChannelReference,
+} from '../../../domain/references/channel-reference.js';
+import { parseUrl } from '../../../domain/references/page-url.js';
 import type { Channel } from '../../../domain/transcript.js';
 import { YOUTUBE_ORIGIN } from '../egress/http-transport.js';
 import {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { YoutubeClient } from '../../../config/environment.js';
-import type { ChannelReference } from '../../../domain/channel-reference.js';
+import type { ChannelReference } from '../../../domain/references/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
 import { YOUTUBE_ORIGIN } from '../egress/http-transport.js';

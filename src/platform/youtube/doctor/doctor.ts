@@ -2,7 +2,7 @@ import { NestFactory } from '@nestjs/core';
 import { Registry } from 'prom-client';
 import { ConfigModule } from '../../../config/config.module.js';
 import { Environment } from '../../../config/environment.js';
-import type { ChannelReference } from '../../../domain/channel-reference.js';
+import type { ChannelReference } from '../../../domain/references/channel-reference.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
 import { type ReadingContext, VideoPlatform } from '../../video-platform.js';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { YoutubeClient } from '../../../config/environment.js';
-import { withTimeout, unlessAborted } from '../../../domain/with-timeout.js';
+import { withTimeout, unlessAborted } from '../../../domain/waiting.js';
 import type { ControlResult } from '../../egress-states.js';
 import { report } from '../event-log.js';
 import type { UpstreamMetrics } from '../upstream-metrics.js';

@@ -1,4 +1,4 @@
-import { parseUrl } from '../../../domain/page-url.js';
+import { parseUrl } from '../../../domain/references/page-url.js';
 import { parseJson } from '../../../domain/parse-json.js';
 import { addressKind, YOUTUBE_ORIGIN } from './http-transport.js';
 

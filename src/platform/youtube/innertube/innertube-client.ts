@@ -8,7 +8,7 @@ import { RequestPipeline, type RequestScope, serviceScope } from '../egress/requ
 import { type FailedResponse, isJsonError, type UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { at, asString, IncompletePageError, isObject, UnreadableError } from '../response-parsing.js';
-import { unlessAborted } from '../../../domain/with-timeout.js';
+import { unlessAborted } from '../../../domain/waiting.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ClientRequests, CONFIGURED, type InnertubeQuery, type VersionForm } from './clients.js';
 import { CLIENTS_MAX, VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';

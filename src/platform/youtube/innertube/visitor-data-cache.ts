@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { YoutubeClient } from '../../../config/environment.js';
 import type { Egress } from '../egress/egress.js';
-import { unlessAborted } from '../../../domain/with-timeout.js';
+import { unlessAborted } from '../../../domain/waiting.js';
 
 /** A day is well within the lifetime of issued visitor data (months, by the cookie of the same content). */
 const AGE_MAX_MS = 24 * 3_600_000;

@@ -1,7 +1,7 @@
 import { decodeHTMLStrict } from 'entities';
 import type { YoutubeClient } from '../../../config/environment.js';
-import { nextTurn } from '../../../domain/next-turn.js';
-import { parseUrl } from '../../../domain/page-url.js';
+import { nextTurn } from '../../../domain/waiting.js';
+import { parseUrl } from '../../../domain/references/page-url.js';
 import { parseJson } from '../../../domain/parse-json.js';
 import type { Segment } from '../../../domain/transcript.js';
 import { addressKind } from '../egress/http-transport.js';

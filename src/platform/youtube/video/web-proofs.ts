@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Agent } from 'undici';
 import { Environment } from '../../../config/environment.js';
 import { parseJson } from '../../../domain/parse-json.js';
-import { unlessAborted } from '../../../domain/with-timeout.js';
+import { unlessAborted } from '../../../domain/waiting.js';
 import { Attempt } from '../egress/attempt.js';
 import { transfer, YOUTUBE_ORIGIN } from '../egress/http-transport.js';
 import { type RequestScope, serviceScope } from '../egress/request-pipeline.js';

@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib';
-import { PAGE_HOST } from '../../../../src/domain/page-url.js';
+import { PAGE_HOST } from '../../../../src/domain/references/page-url.js';
 import { RESULTS, TRANSCRIPTS, WEBHOOKS, type ApiDocument, type Route, type Schema } from './api-document.js';
 import { parseJson, type HttpResponse } from '../../../harness/http-request.js';
 import { at, brokenIdentities, transcriptsOf } from '../../harness/transcripts.js';

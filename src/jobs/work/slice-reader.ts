@@ -1,0 +1,244 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { PlanLimitExceededError } from '../../domain/errors.js';
+import type { Upload } from '../../domain/transcript.js';
+import { VideoPlatform, type UploadsListPage } from '../../platform/video-platform.js';
+import { QuotaService } from '../../quota/quota.service.js';
+import type { TranscriptText } from '../../transcripts/cache/transcript-text.js';
+import type { Call } from '../../transcripts/call.js';
+import { GzipMember } from '../../transcripts/cache/gzip-member.js';
+import { isPublishedSince, statedAgeSecondsMin } from '../../transcripts/cache/lifetimes.js';
+import { archiveRetry, followedRetry } from '../../transcripts/finality.js';
+import { entryJson } from '../../transcripts/formats/json.js';
+import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
+import { playlistId } from '../../transcripts/sources/playlist-source.js';
+import { isOfKinds } from '../../transcripts/sources/selection.js';
+import type { VideoList } from '../../transcripts/sources/video-list.js';
+import type { CallPlan } from '../../transcripts/call-plan.js';
+import type { DeliveryRules } from '../../transcripts/delivery/transcript-delivery.js';
+import type { Entry } from '../../transcripts/delivery/transcript-events.js';
+import { TranscriptsService } from '../../transcripts/transcripts.service.js';
+import type { JobDto } from '../dto/job.dto.js';
+import { SliceRepository } from './slice.repository.js';
+import {
+  dispositionOf,
+  isBlocked,
+  type ClaimedSlice,
+  type Disposition,
+  type ListedPage,
+  type PendingVideo,
+  type ReadVideo,
+  type SliceOutcome,
+  type UploadEvent,
+  type VideoChange,
+  type VideoResults,
+} from './slice.js';
+
+/** Few enough for a slice to end within the deadline of a call, and for organizations to take turns often. */
+const SLICE_VIDEOS = 25;
+
+const logger = new Logger('SliceReader');
+
+/** The results are counted and settled when they are stored. A bug is tried again, so that it does not hold up other videos. */
+const RULES: DeliveryRules = {
+  settle: () => Promise.resolve(),
+  onEntry: () => undefined,
+  onBug: (upload, error) => {
+    const stack = error instanceof Error ? error.stack : undefined;
+    logger.error({ event: 'job_video_failed', videoId: upload.videoId, cause: String(error), stack });
+    return { code: 'upstream_failure', message: 'The service failed to read this video. Retry later.' };
+  },
+};
+
+/** A slice of videos that was read and is not stored yet. */
+export interface ReadSlice {
+  outcome: SliceOutcome;
+  results: VideoResults;
+  decided: Entry[];
+  pending: number;
+}
+
+interface Decision extends ReadVideo {
+  text: TranscriptText;
+  disposition: Disposition;
+}
+
+/** Reads what a slice is about: a page of the uploads, or the next videos as a call does. */
+@Injectable()
+export class SliceReader {
+  constructor(
+    private readonly store: SliceRepository,
+    private readonly channels: ChannelUploads,
+    private readonly platform: VideoPlatform,
+    private readonly transcripts: TranscriptsService,
+    private readonly quota: QuotaService,
+  ) {}
+
+  /**
+   * Reads one page of the uploads.
+   *
+   * @throws ChannelNotFoundError | PlaylistNotFoundError when there is no list
+   * @throws UpstreamError | CallEnded | ContinuationRejectedError when it could not be read
+   */
+  async page({ job, continuation, nowMs }: ClaimedSlice, call: Call): Promise<ListedPage> {
+    const page = await this.listedPage(job, continuation ?? undefined, call);
+    const part = requestedPart(page, job.request);
+    if (job.channel === null || job.summary.total === 0) return { ...page, ...part };
+    // What is newer than what was listed first was published since then.
+    const startedAtMs = Date.parse(job.startedAt ?? '');
+    const listed = await this.store.firstUploads(job.id);
+    const ages = listed.flatMap((upload) => statedAgeSecondsMin(upload, startedAtMs) ?? []);
+    const sinceMs = startedAtMs - (ages.length > 0 ? Math.min(...ages) : 0) * 1000;
+    const uploads = part.uploads.filter((upload) => !isPublishedSince(upload, sinceMs, nowMs));
+    return { ...page, ...part, uploads };
+  }
+
+  private async listedPage(job: JobDto, continuation: string | undefined, call: Call): Promise<ListedPage> {
+    const { channel: reference, playlist } = job.request;
+    if (playlist !== null) {
+      const page = await this.platform.playlist(playlistId(playlist, 'playlist'), continuation, call);
+      return { ...page, channel: null, listEnd: listEndOf(page) };
+    }
+    const channel = job.channel ?? (await this.channels.find(reference ?? '', call));
+    const read = await this.platform.uploads(channel.id, continuation, call);
+    const page = continuation === undefined ? await this.platform.describe(channel.id, read, call) : read;
+    return { ...page, channel, playlist: null, listEnd: listEndOf(page) };
+  }
+
+  /** Plans, reserves and fetches the next videos. Resolves to why none is read. */
+  async videos(slice: ClaimedSlice, stop: AbortSignal): Promise<ReadSlice | SliceOutcome> {
+    const startedAtMs = performance.now();
+    // After a block, one video finds out whether the platform serves the service again.
+    const probes = slice.job.reason === 'upstream_blocked';
+    const videos = await this.store.pendingVideos(slice.job.id, { count: probes ? 1 : SLICE_VIDEOS, random: probes });
+    if (videos.length === 0) return { type: 'nothing_due' };
+    const again = new Set(videos.flatMap(({ retries, upload }) => (retries > 0 ? [upload.videoId] : [])));
+    const plan = await this.plan(slice, videos.map(requestedUpload), again, stop);
+    if ('type' in plan) return plan;
+    try {
+      const read = await this.read(plan, videos, { withPositions: slice.subscription === null });
+      const stopped = stop.aborted;
+      const retry = slice.subscription ? followedRetry : archiveRetry;
+      const conditions = { blocked: isBlocked(read), stopped, nowMs: slice.nowMs, retry };
+      const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
+      const durationSeconds = (performance.now() - startedAtMs) / 1000;
+      const outcome: SliceOutcome = { type: 'read', videos: read, stopped, durationSeconds };
+      const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
+      const results = { reservation: plan.reservation, ...storedForms(decisions, slice.subscription !== null) };
+      return { outcome, results, decided, pending: read.length - decided.length };
+    } catch (error) {
+      this.release(plan);
+      throw error;
+    }
+  }
+
+  /** Settles the reservation of a slice that is not stored without a charge. An earlier settlement stays. */
+  release({ reservation }: Pick<CallPlan, 'reservation'>): void {
+    if (reservation) void this.quota.settleWithRetry(reservation, 0);
+  }
+
+  /** Plans as many of the videos as the quota allows. */
+  private async plan(
+    slice: ClaimedSlice,
+    uploads: readonly Upload[],
+    again: ReadonlySet<string>,
+    stop: AbortSignal,
+  ): Promise<CallPlan | SliceOutcome> {
+    const { job, organizationId, keyId } = slice;
+    const source = () => Promise.resolve({ ...headerOf(job), uploads: [...uploads] });
+    const payer = { organizationId, keyId, requestId: job.id };
+    const options = { startedAtMs: performance.now(), responseEnd: stop, background: true };
+    try {
+      return await this.transcripts.prepare({ source, ...job.request, again }, payer, options);
+    } catch (error) {
+      if (!(error instanceof PlanLimitExceededError)) throw error;
+      if (error.fitting === 0) return { type: 'without_quota', quota: error.decided };
+      return this.plan(slice, uploads.slice(0, error.fitting), again, stop);
+    }
+  }
+
+  /**
+   * Fetches the videos of a plan, which is settled when its slice is stored.
+   *
+   * @param options.withPositions whether the entries state their place in the list, which a feed does not have
+   */
+  private async read(
+    plan: CallPlan,
+    videos: readonly PendingVideo[],
+    { withPositions }: { withPositions: boolean },
+  ): Promise<Omit<Decision, 'disposition'>[]> {
+    const delivery = this.transcripts.deliver(plan, RULES);
+    const positions = new Map(videos.map(({ position, upload }) => [upload.videoId, position]));
+    const entries = new Map<string, Pick<Decision, 'entry' | 'text'>>();
+    for await (const event of delivery.events('as-finished')) {
+      if (event.type !== 'result') continue;
+      // Joined at once: the text belongs to the delivery, which releases it with the next event.
+      const { entry } = event;
+      entries.set(entry.videoId, {
+        entry,
+        text: GzipMember.join(entryJson('', entry, '', withPositions ? positions.get(entry.videoId) : undefined)),
+      });
+    }
+    return videos.flatMap((video) => {
+      const { videoId } = video.upload;
+      const found = entries.get(videoId);
+      return found ? [{ ...video, givenUp: delivery.givenUp.has(videoId), ...found }] : [];
+    });
+  }
+}
+
+/** What the videos of a job are from, as in a call, and the ledger's name of it. */
+function headerOf({ channel, playlist }: JobDto): Pick<VideoList, 'header' | 'resource'> {
+  if (channel) return { header: { type: 'channel', channel }, resource: channel.id };
+  if (playlist) return { header: { type: 'playlist', playlist }, resource: playlist.id };
+  return { header: { type: 'videos' }, resource: 'videos' };
+}
+
+/** See `ListedPage.listEnd`. Of a last page without videos it is the number of the page. */
+function listEndOf({ uploads, incomplete, hidden, pages }: UploadsListPage): string | null {
+  return incomplete && hidden !== null ? (uploads.at(-1)?.videoId ?? String(pages)) : null;
+}
+
+/** The uploads of a page that are of the kinds and newer than `since`, each once; the list ends there. */
+export function requestedPart(
+  { uploads, next, incomplete }: Pick<UploadsListPage, 'uploads' | 'next' | 'incomplete'>,
+  { since, kinds }: Pick<JobDto['request'], 'since' | 'kinds'>,
+): Pick<UploadsListPage, 'uploads' | 'next' | 'incomplete'> {
+  const end = uploads.findIndex(({ videoId }) => videoId === since);
+  const newer = end === -1 ? uploads : uploads.slice(0, end);
+  const wanted = newer.filter((upload) => isOfKinds(upload, kinds));
+  const unique = [...new Map(wanted.map((upload) => [upload.videoId, upload])).values()];
+  return { uploads: unique, next: end === -1 ? next : null, incomplete: end === -1 && incomplete };
+}
+
+/** What the list stated may have passed when a video is tried again: a stream has ended, or members are not the only ones. */
+function requestedUpload({ upload, retries }: PendingVideo): Upload {
+  return retries > 0 ? { ...upload, failure: null } : upload;
+}
+
+/**
+ * The changes of the videos, the joined forms of the decided ones, and what they cost.
+ *
+ * @param withEvents whether each decided one is an event
+ */
+function storedForms(decisions: readonly Decision[], withEvents: boolean): Omit<VideoResults, 'reservation'> {
+  const stored: Buffer[] = [];
+  const videos = decisions.flatMap(({ position, entry, text, disposition }): VideoChange[] => {
+    if (disposition === 'untried') return [];
+    if (disposition !== 'decided')
+      return [{ position, state: 'pending', code: entry.ok ? null : entry.error.code, ...disposition }];
+    stored.push(text.deflated);
+    const { deflated, jsonBytes: bytes, crc32: crc } = text;
+    const form = { position, length: deflated.length, bytes, crc, ...(withEvents && { event: eventOf(entry) }) };
+    return [entry.ok ? { ...form, state: 'succeeded', cached: entry.cached } : { ...form, state: 'failed' }];
+  });
+  const fetched = videos.filter((video) => video.state === 'succeeded' && !video.cached).length;
+  return { fetched, videos, entries: Buffer.concat(stored) };
+}
+
+/** What jsonb cannot store is left out of the title. */
+function eventOf(entry: Entry): UploadEvent {
+  const { videoId, metadata } = entry;
+  const { url, title, publishedAt } = metadata;
+  const storable = title?.replaceAll('\0', '').toWellFormed() ?? null;
+  return { videoId, url, title: storable, publishedAt, code: entry.ok ? null : entry.error.code };
+}

@@ -1,0 +1,170 @@
+import { describe, expect, it } from '@jest/globals';
+import { NO_DETAILS, unlistedVideo, type Upload, type VideoFailureCode } from '../../domain/transcript.js';
+import { archiveRetry, followedRetry } from '../../transcripts/finality.js';
+import { entryOf, failedEntry, type Entry } from '../../transcripts/delivery/transcript-events.js';
+import { NEW_JOB_EXAMPLE } from '../dto/job.dto.js';
+import { dispositionOf, endOfJob, isBlocked, type ReadVideo, type SliceEnd, type SliceOutcome } from './slice.js';
+
+const TEXT = { deflated: Buffer.alloc(0), jsonBytes: 2, crc32: 0 };
+
+const LISTED = unlistedVideo('abcdefghijk');
+
+function failed(code: VideoFailureCode, retryAfterSeconds?: number, upload: Upload = LISTED): Entry {
+  return failedEntry(upload, { code, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) });
+}
+
+function video(entry: Entry, retries = 0, givenUp = false, upload: Upload = LISTED): ReadVideo {
+  const lastCode = retries > 0 && !entry.ok ? entry.error.code : null;
+  return { position: 1, upload, entry, retries, lastCode, givenUp };
+}
+
+const READ = { ok: true, details: NO_DETAILS, transcript: TEXT } as const;
+const FETCHED = video(entryOf(unlistedVideo('abcdefghijk'), READ, false));
+const CACHED = video(entryOf(unlistedVideo('abcdefghijk'), READ, true));
+/** The egress is paused. */
+const KNOWN_BLOCK = video(failed('upstream_blocked', 20), 3);
+const REFUSED = video(failed('upstream_blocked'), 1);
+const FAILED = video(failed('upstream_failure'));
+
+const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
+
+function disposition(entry: Entry, { retries = 0, givenUp = false, blocked = false, stopped = false } = {}) {
+  const conditions = { blocked, stopped, nowMs: NOW_MS, retry: archiveRetry };
+  return dispositionOf(video(entry, retries, givenUp), conditions);
+}
+
+function end(videos: readonly ReadVideo[], { setbacks = 0, stopped = false, durationSeconds = 3 } = {}): SliceEnd {
+  return endOfJob({ job: NEW_JOB_EXAMPLE, setbacks }, { type: 'read', videos, stopped, durationSeconds });
+}
+
+describe('a video after a slice', () => {
+  it('is decided by a transcript, and by a failure that a retry cannot change', () => {
+    for (const { entry } of [FETCHED, CACHED]) expect(disposition(entry)).toBe('decided');
+    for (const code of ['transcript_unavailable', 'language_unavailable', 'video_private'] as const)
+      expect(disposition(failed(code))).toBe('decided');
+  });
+
+  it('that failed is tried again as a job does it, also when it was refused by itself', () => {
+    for (const entry of [FAILED.entry, REFUSED.entry])
+      expect([0, 1, 2, 3].map((retries) => disposition(entry, { retries }))).toEqual([
+        { retryAfterSeconds: 600, retries: 1 },
+        { retryAfterSeconds: 3_600, retries: 2 },
+        { retryAfterSeconds: 21_600, retries: 3 },
+        'decided',
+      ]);
+  });
+
+  it.each<[listed: Partial<Upload>, isDecided: boolean]>([
+    [{ publishedAt: '2026-02-26T12:00:01Z' }, false],
+    [{ publishedAt: '2026-02-26T12:00:00Z' }, true],
+    [{ publishedText: '2 days ago' }, false],
+    [{ publishedText: '3 days ago' }, true],
+    [{ publishedAt: '2026-02-01T12:00:00Z' }, true],
+    // The date is that of the announcement.
+    [{ publishedAt: '2026-02-01T12:00:00Z', kind: 'upcoming' }, false],
+    [{ publishedAt: '2026-02-01T12:00:00Z', kind: 'live' }, false],
+  ])('that was listed with %j and has no captions is decided: %s', (listed, isDecided) => {
+    const upload = { ...LISTED, ...listed };
+    // The player of a past stream does not say that it was one.
+    const entry = entryOf(
+      upload,
+      {
+        ok: false,
+        details: { ...NO_DETAILS, kind: 'video' },
+        failure: { code: 'transcript_unavailable' },
+      },
+      false,
+    );
+    for (const retry of [archiveRetry, followedRetry]) {
+      const conditions = { blocked: false, stopped: false, nowMs: NOW_MS, retry };
+      expect(dispositionOf(video(entry, 0, false, upload), conditions) === 'decided').toBe(isDecided);
+    }
+  });
+
+  it.each<[why: string, failure: Entry, options: Parameters<typeof disposition>[1]]>([
+    ['the service knows that it is blocked', KNOWN_BLOCK.entry, {}],
+    ['it was refused while the service is blocked', failed('upstream_blocked'), { blocked: true }],
+    ['the service holds its requests back', failed('upstream_busy', 7), {}],
+    ['the service gave it up itself', failed('upstream_timeout'), { givenUp: true }],
+    ['the process stops', failed('upstream_timeout'), { stopped: true }],
+  ])('stays pending without a try when %s', (_why, failure, options) => {
+    expect(disposition(failure, { retries: 3, ...options })).toBe('untried');
+  });
+});
+
+describe('the service is blocked', () => {
+  it.each<[blocks: boolean, what: string, videos: ReadVideo[]]>([
+    [true, 'it knows so', [CACHED, KNOWN_BLOCK]],
+    [true, 'it found out so after other videos were refused', [REFUSED, FAILED, KNOWN_BLOCK]],
+    [false, 'every video was refused by itself', [REFUSED, REFUSED, FAILED, CACHED]],
+    [false, 'another video was fetched', [REFUSED, KNOWN_BLOCK, FETCHED]],
+    [false, 'another video was judged', [REFUSED, KNOWN_BLOCK, video(failed('video_private'))]],
+  ])('%s: %s', (blocks, _what, videos) => {
+    expect(isBlocked(videos)).toBe(blocks);
+  });
+});
+
+describe('a job after a slice', () => {
+  const goesOn: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks: 0, restartList: false };
+  const paused = { state: 'paused', reason: 'upstream_blocked' } as const;
+
+  it('pauses while the service is blocked, twice as long each time, up to 15 minutes', () => {
+    const ends = [0, 1, 2, 4, 5, 2_000].map((setbacks) => end([KNOWN_BLOCK], { setbacks }));
+    expect(ends.map(({ delaySeconds }) => delaySeconds)).toEqual([30, 60, 120, 480, 900, 900]);
+    expect(ends[0]).toEqual({ ...goesOn, ...paused, delaySeconds: 30, setbacks: 1 });
+  });
+
+  it('goes on at once when something was served or nothing failed', () => {
+    expect(end([KNOWN_BLOCK, FAILED, FETCHED], { setbacks: 2 })).toEqual(goesOn);
+    expect(end([CACHED], { setbacks: 2 })).toEqual(goesOn);
+  });
+
+  it('waits after a slice in which nothing was served, and not after a stop', () => {
+    for (const failure of [FAILED, REFUSED, video(failed('upstream_timeout'), 0, true)])
+      expect(end([failure, CACHED], { setbacks: 2 })).toEqual({ ...goesOn, delaySeconds: 120, setbacks: 3 });
+    expect(end([FAILED], { setbacks: 2, stopped: true })).toEqual({ ...goesOn, setbacks: 2 });
+  });
+
+  it('waits for the first video that the service can read again when it holds back', () => {
+    const videos = [video(failed('upstream_busy', 40)), video(failed('upstream_busy', 20)), FETCHED];
+    const delays = [0, 15, 25].map((durationSeconds) => end(videos, { durationSeconds }).delaySeconds);
+    expect(delays).toEqual([20, 5, 1]);
+  });
+
+  it.each<[what: string, outcome: SliceOutcome, expected: SliceEnd]>([
+    ['nothing was read', { type: 'nothing_due' }, { ...goesOn, ...paused, setbacks: 3 }],
+    ['the process stopped', { type: 'stopped', restartList: false }, { ...goesOn, ...paused, setbacks: 3 }],
+    [
+      'the pace held the list back',
+      { type: 'busy', retryAfterSeconds: 40 },
+      { ...goesOn, ...paused, delaySeconds: 40, setbacks: 3 },
+    ],
+    [
+      'the slice failed',
+      { type: 'failed', restartList: false },
+      { ...goesOn, ...paused, delaySeconds: 240, setbacks: 4 },
+    ],
+    [
+      'only the cache served',
+      { type: 'read', videos: [CACHED], stopped: false, durationSeconds: 3 },
+      { ...goesOn, ...paused, setbacks: 3 },
+    ],
+    [
+      'other calls hold the quota',
+      { type: 'without_quota', quota: { limit: 5, used: 4 } },
+      { ...goesOn, ...paused, delaySeconds: 5, setbacks: 3 },
+    ],
+    ['a video was served', { type: 'read', videos: [FETCHED], stopped: false, durationSeconds: 3 }, goesOn],
+    [
+      'the organization was deleted',
+      { type: 'organization_deleted' },
+      { ...goesOn, state: 'canceled', delaySeconds: null },
+    ],
+  ])(
+    'that is paused for a block ends the pause only when something was served or it ends: %s',
+    (_what, outcome, expected) => {
+      const job = { ...NEW_JOB_EXAMPLE, ...paused };
+      expect(endOfJob({ job, setbacks: 3 }, outcome)).toEqual(expected);
+    },
+  );
+});
