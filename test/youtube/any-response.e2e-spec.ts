@@ -185,6 +185,21 @@ describe('a video with a token-gated and an ordinary language', () => {
   });
 });
 
+it('a text that is longer than the longest that is read is fetched once, and is no fault of a client', async () => {
+  let fetched = 0;
+  const cues = '<text start="0" dur="1">a</text>'.repeat(30_001);
+  const long = { ...caption, body: bytes(`<transcript>${cues}</transcript>`) };
+  given = { player: json(player), reel_item_watch: json({ playerResponse: player }) };
+  given['timedtext'] = () => ((fetched += 1), long);
+  const adapter = await openAdapter(url);
+  const read = await adapter.platform.readVideo(VIDEO_ID, [], context());
+  expect(read).toMatchObject({ ok: false, failure: { code: 'upstream_failure' } });
+  expect(read.ok ? '' : read.failure.message).toContain('more than 30000 cues');
+  expect(fetched).toBe(1);
+  expect(adapter.logged.filter(({ event }) => event === 'youtube_unreadable')).toEqual([]);
+  await adapter.close();
+});
+
 describe('a refused field mask', () => {
   it('is no longer sent by the client, in this request and in later ones', async () => {
     const masks: boolean[] = [];

@@ -227,6 +227,8 @@ describe('every caption format', () => {
     expect(readCaptions(srv3(cues(1_000, 'a'.repeat(CHARACTERS_MAX / 1_000))))).toHaveLength(1_000);
     expect(() => readCaptions(srv3(cues(CUES_MAX + 1)))).toThrow(UnreadableError);
     expect(() => readCaptions(json3(events(CUES_MAX + 1)))).toThrow(UnreadableError);
+    expect(readCaptions(srv3(cues(2 * CUES_MAX, ' ')))).toEqual([]);
+    expect(() => readCaptions(srv3(cues(2 * CUES_MAX + 2, ' ')))).toThrow(UnreadableError);
     expect(() => readCaptions(srv3(cues(1_001, 'a'.repeat(CHARACTERS_MAX / 1_000))))).toThrow(UnreadableError);
     expect(() => readCaptions(json3([{ segs: [{ utf8: 'a'.repeat(CHARACTERS_MAX + 1) }] }]))).toThrow(UnreadableError);
   });

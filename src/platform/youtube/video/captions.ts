@@ -16,6 +16,7 @@ type CaptionText =
   | { kind: 'text'; segments: Segment[] }
   /** 200 without content in each format: the platform requires a PO token, although the URL does not state it. */
   | { kind: 'withheld' }
+  | { kind: 'too-long' }
   | FailedResponse;
 
 /**
@@ -85,6 +86,7 @@ function readText(response: UpstreamResponse): CaptionText {
   try {
     return { kind: 'text', segments: readCaptions(response.body) };
   } catch (error) {
+    if (error instanceof TooLongError) return { kind: 'too-long' };
     if (error instanceof UnreadableError) return { kind: 'unreadable', expected: error.expected };
     throw error;
   }
@@ -104,16 +106,34 @@ export function readCaptions(body: string): Segment[] {
 }
 
 /**
- * The longest text, which nothing that is done with a text takes more than 50 ms for: about twice that of the longest videos, whose
+ * The longest text; what is done with one at a stretch takes up to about 50 ms. It is about twice that of the longest videos, whose
  * twelve hours of speech have 17,000 cues and 550,000 characters.
  */
 export const CUES_MAX = 30_000;
 export const CHARACTERS_MAX = 1_000_000;
 
-/** @param cues before this one @param characters with their entities, which take the most of the time */
-function checkLength(cues: number, characters: number): void {
-  if (cues >= CUES_MAX || characters > CHARACTERS_MAX)
-    throw new UnreadableError(`captions of at most ${CUES_MAX} cues and ${CHARACTERS_MAX} characters`);
+/** Captions that roll up have a cue without words for each line. */
+const EMPTY_CUES_MAX = 2 * CUES_MAX;
+
+/** No other format or client helps. */
+class TooLongError extends UnreadableError {
+  constructor() {
+    super(`captions of at most ${CUES_MAX} cues and ${CHARACTERS_MAX} characters`);
+  }
+}
+
+/** What of a document was read, with its entities, which take the most of the time. */
+class ReadLength {
+  private cues = 0;
+  private characters = 0;
+
+  /** @param withWords the cues before this one that have words */
+  add(content: string, withWords: number): void {
+    this.characters += content.length;
+    this.cues += 1;
+    const empty = this.cues - 1 - withWords;
+    if (withWords >= CUES_MAX || empty > EMPTY_CUES_MAX || this.characters > CHARACTERS_MAX) throw new TooLongError();
+  }
 }
 
 /** The root of a document, after declarations and comments. */
@@ -140,7 +160,7 @@ function readXml(text: string): Segment[] {
   if (!isWhole) throw new UnreadableError('a whole caption document');
   const unitMs = root === 'transcript' ? 1000 : 1;
   const segments: Segment[] = [];
-  let characters = 0;
+  const length = new ReadLength();
   CUE.lastIndex = opening.length;
   for (let cue = CUE.exec(text); cue !== null; cue = CUE.exec(text)) {
     const { 1: name = '', 2: first, 3: second, 4: others = '' } = cue;
@@ -148,7 +168,7 @@ function readXml(text: string): Segment[] {
     const end = text.indexOf(name === 'p' ? '</p>' : '</text>', CUE.lastIndex);
     if (end === -1) throw new UnreadableError('the end of a cue');
     const content = withoutTags(text.slice(CUE.lastIndex, end), name);
-    checkLength(segments.length, (characters += content.length));
+    length.add(content, segments.length);
     const words = plainText(decodeEntities(content));
     CUE.lastIndex = end;
     if (words === '') continue;
@@ -177,12 +197,12 @@ function readJson3(text: string): Segment[] {
   if (events === undefined && at(document, 'wireMagic') !== undefined) return [];
   if (!Array.isArray(events)) throw new UnreadableError('a list of caption events');
   const segments: Segment[] = [];
-  let characters = 0;
+  const length = new ReadLength();
   for (const event of asArray(events)) {
     if (!isObject(event)) throw new UnreadableError('a caption event');
     if (event['segs'] === undefined) continue;
     const content = textOf(event['segs']);
-    checkLength(segments.length, (characters += content.length));
+    length.add(content, segments.length);
     const words = plainText(decodeEntities(content));
     if (words === '') continue;
     const start = event['tStartMs'] === undefined ? 0 : asNumber(event['tStartMs']);

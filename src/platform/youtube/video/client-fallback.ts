@@ -34,6 +34,8 @@ const FINDINGS = {
   timeout: { code: 'upstream_timeout', about: 'egress' },
   /** The response could not be read. */
   failure: { code: 'upstream_failure', about: 'nobody' },
+  /** The text of the selected track is longer than the longest that is read, with whichever client. */
+  'too-long': { code: 'upstream_failure', about: 'nobody' },
   /** The connection failed, or something else than the platform answered. */
   unreached: { code: 'upstream_failure', about: 'egress' },
   'unknown-status': { code: 'upstream_failure', about: 'doubt' },
@@ -106,7 +108,8 @@ export function nextStep(found: FoundSoFar): Step {
   const { findings, remaining, doubt, session } = found;
   const has = (matches: (kind: FindingKind) => boolean) => findings.some(({ kind }) => matches(kind));
   const isOver =
-    has((kind) => kind === 'address-refused' || kind === 'busy') || (found.hasAlternative && has(isOfEgress));
+    has((kind) => kind === 'address-refused' || kind === 'busy' || kind === 'too-long') ||
+    (found.hasAlternative && has(isOfEgress));
   const fact = findings.find(({ kind }) => FINDINGS[kind].about === 'fact');
   const silent = clientsWith(findings, isSilence);
   // Apps are not shown manual tracks with styling, so WEB has the last word where it can be asked.

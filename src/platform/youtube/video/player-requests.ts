@@ -123,7 +123,7 @@ export class ControlVideos implements Controls {
     if (!track) return 'unknown';
     const text = await fetchCaption(this.innertube, client, track, videoId, scope);
     if (text.kind === 'withheld') return 'refused';
-    if (text.kind !== 'text') return text;
+    if (text.kind !== 'text' && text.kind !== 'too-long') return text;
     this.order.recordServed(scope, client, videoId, 'captions');
     return 'served';
   }

@@ -8,7 +8,7 @@ import {
   type VideoDetails,
   type VideoOutcome,
 } from '../../../domain/transcript.js';
-import { fetchCaption } from './captions.js';
+import { CHARACTERS_MAX, CUES_MAX, fetchCaption } from './captions.js';
 import type { AttemptEnd } from '../egress/attempt.js';
 import type { AttemptResult } from '../egress/egress-pool.js';
 import type { Doubt, Verdict } from '../egress/egress.js';
@@ -42,6 +42,7 @@ import { type Candidate, requestPlayer } from './player-requests.js';
 import { mergeDetails, type PlayerResult } from './player-response.js';
 import { type PlayerTrack, selectTracks } from './player-tracks.js';
 
+const TOO_LONG = `The captions of this video have more than ${CUES_MAX} cues or ${CHARACTERS_MAX} characters, which are not read.`;
 const ALL_CLIENTS_RETIRED =
   'YouTube no longer serves the client versions that this service uses. Retry later; its operator is alerted.';
 
@@ -261,6 +262,7 @@ export class VideoReader {
       video.texts.set(trackKey(track), text.segments);
       this.order.recordServed(scope, client, videoId, 'captions');
     } else if (text.kind === 'withheld') video.add(client, 'text-refused');
+    else if (text.kind === 'too-long') video.add(client, 'too-long');
     else this.addFailure(candidate, 'captions', text, video);
   }
 
@@ -371,6 +373,7 @@ class VideoAttempt implements FoundSoFar {
       return { end, result: { ...this.failure(code), confirmed: false } };
     if (findings.length > 0 && findings.every(({ kind }) => kind === 'client-retired'))
       return { end, result: this.failure(code, ALL_CLIENTS_RETIRED) };
+    if (this.has('too-long')) return { end, result: this.failure('upstream_failure', TOO_LONG) };
     // When several languages were requested, a withheld one does not hide that others are available.
     const readable = [...this.texts].flatMap(([key, segments]) => (segments.length > 0 ? key.split('\n', 1) : []));
     const message = `${VIDEO_FAILURES[code].message} Not all requested languages are available at the moment. Request ${readable.join(', ')} only.`;
