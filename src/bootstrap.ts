@@ -49,7 +49,11 @@ export async function createApp(
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(environment, messages && [messages.MessagesModule], as),
     new ExpressAdapter(createExpress(environment)),
-    { logger: new NestLogger(logger), abortOnError: false, bodyParser: false },
+    {
+      ...{ logger: new NestLogger(logger), abortOnError: false, bodyParser: false },
+      // A command ends with its work or a signal: no call, and nobody who holds a connection to its port, keeps it.
+      forceCloseConnections: as === 'command',
+    },
   );
   useMiddleware(app, environment, logger);
   const server: Server = app.getHttpServer();

@@ -51,6 +51,21 @@ describe('the command transcripts as a process', () => {
     expect(await closed).toEqual([0, null]);
   });
 
+  it.each(['SIGINT', 'SIGTERM'] as const)('ends at %s while YouTube does not respond', async (signal) => {
+    const hold = youtube.hold({ kind: 'timedtext' }, 1);
+    const child = startCli(['transcripts', '@harbourlight'], variables());
+    const closed = once(child, 'close');
+    try {
+      await hold.arrived;
+      const startMs = performance.now();
+      child.kill(signal);
+      expect(await closed).toEqual([null, signal]);
+      expect(performance.now() - startMs).toBeLessThan(10_000);
+    } finally {
+      hold.release();
+    }
+  });
+
   it('ends with 1 and one line for an unknown channel', async () => {
     const { code, output, errorOutput } = await runCli(['transcripts', '@no-such-channel'], variables());
     expect([code, output]).toEqual([1, '']);
