@@ -11,6 +11,7 @@ import { JobsService, type AwaitedVideo } from '../../jobs/jobs.service.js';
 import { createLogger, redactorFor } from '../../observability/logging/logger.js';
 import { generateKey } from '../../organizations/api-key.js';
 import { MONTHLY_LIMIT_MAX } from '../../organizations/limits.js';
+import { COMMANDS_ORGANIZATION_ID } from '../../organizations/organization.entity.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { UsageReports } from '../../quota/usage-report.js';
 import { AdminKeysController } from '../http/keys.controller.js';
@@ -131,14 +132,15 @@ function forOneCaller(): Partial<Environment> {
 async function commandCaller(database: DataSource): Promise<Caller> {
   const [organization] = await database.query<[Caller['organization']]>(
     `INSERT INTO organizations (id, name, plan, monthly_limit)
-       VALUES ('org_commands', 'Commands transcripts, archive and follow', 'pro', $1)
+       VALUES ($1, 'Commands transcripts, archive and follow', 'pro', $2)
        ON CONFLICT (id) DO UPDATE SET deleted_at = NULL RETURNING id, name, plan`,
-    [MONTHLY_LIMIT_MAX],
+    [COMMANDS_ORGANIZATION_ID, MONTHLY_LIMIT_MAX],
   );
   await database.query(
     `INSERT INTO api_keys (id, organization_id, name, prefix, hash, revoked_at)
-       VALUES ('key_commands', 'org_commands', 'None', '', sha256(gen_random_uuid()::text::bytea), clock_now())
+       VALUES ('key_commands', $1, 'None', '', sha256(gen_random_uuid()::text::bytea), clock_now())
        ON CONFLICT (id) DO NOTHING`,
+    [COMMANDS_ORGANIZATION_ID],
   );
   return { keyId: 'key_commands', kind: 'key', scopes: SCOPES, organization };
 }
