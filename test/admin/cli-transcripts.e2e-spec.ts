@@ -104,6 +104,20 @@ describe('the command transcripts', () => {
     expect(code).toBe(0);
   });
 
+  it('ends with one line when YouTube fails, unless the log is to show the request', async () => {
+    youtube.setFaults({ kind: '500', match: { kind: ['resolve', 'browse'] } });
+    try {
+      const args = ['transcripts', '@tidewater', '--limit', '1'];
+      const { code, output, errorOutput } = await session.run(args, variables());
+      expect([code, output]).toEqual([1, '']);
+      expect(errorOutput).toMatch(/^error: [^\n]+\n$/);
+      const shown = await session.run(args, { ...variables(), LOG_LEVEL: 'debug' });
+      expect(shown.errorOutput).toMatch(/"event":"request",[^\n]*"status":502,/);
+    } finally {
+      youtube.setFaults();
+    }
+  });
+
   it.each<[what: string, args: string[], line: RegExp]>([
     ['a video without captions', ['https://youtu.be/hl-silent__'], /error: This video has no captions\.\n$/],
     ['a mix', ['https://www.youtube.com/playlist?list=RDtw-bread___'], /^error: A mix \(RD…\)/],
