@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
@@ -63,6 +65,26 @@ describe('the command transcripts as a process', () => {
       expect(performance.now() - startMs).toBeLessThan(10_000);
     } finally {
       hold.release();
+    }
+  });
+
+  it('calls its own service past the proxy of the environment', async () => {
+    let calls = 0;
+    const proxy = createServer((_request, response) => {
+      calls += 1;
+      response.writeHead(502).end();
+    }).on('connect', (_request, socket) => {
+      calls += 1;
+      socket.destroy();
+    });
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    try {
+      const proxied = { ...variables(), NODE_USE_ENV_PROXY: '1', HTTP_PROXY: url, http_proxy: url };
+      const { code, errorOutput } = await runCli(['transcripts', 'https://youtu.be/tw-tea_____'], proxied);
+      expect([code, errorOutput, calls]).toEqual([0, '', 0]);
+    } finally {
+      proxy.close();
     }
   });
 

@@ -68,6 +68,18 @@ describe('the service of a command', () => {
     await Promise.all(closed);
   });
 
+  it('calls with no fetch of the process, which a proxy of the environment can serve', async () => {
+    const global = globalThis.fetch;
+    globalThis.fetch = () => Promise.reject(new Error('The global fetch was called.'));
+    try {
+      expect(await withLocalService(create, ({ client }) => client.usage())).toMatchObject({
+        organization: 'org_commands',
+      });
+    } finally {
+      globalThis.fetch = global;
+    }
+  });
+
   it('does not listen for the operations of an operator', async () => {
     await withOperations(create, async ({ organizations }) => {
       expect(app?.getHttpServer()).toMatchObject({ listening: false });

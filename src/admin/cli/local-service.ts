@@ -2,6 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import { ChannelTranscriptsClient } from '@channel-transcripts/client';
 import type { Logger } from 'pino';
 import { DataSource } from 'typeorm';
+import { Agent, fetch as fetchThrough } from 'undici';
 import { Authentication } from '../../auth/authentication.js';
 import { BackgroundLoops } from '../../background/background-loops.js';
 import { Environment, readEnvironment } from '../../config/environment.js';
@@ -74,15 +75,21 @@ export function withLocalService<T>(
     const caller = await commandCaller(app.get(DataSource));
     app.get(Authentication).acceptOnly(key, caller);
     await app.listen(0, '127.0.0.1');
-    return work({
-      client: new ChannelTranscriptsClient({
-        ...{ baseUrl: await app.getUrl(), apiKey: key, retries: 0 },
-        headers: () => ({ Accept: accept }),
-      }),
-      startWork: () => app.get(JobWorker).start(SLICES_AT_ONCE, caller.organization.id),
-      stopWork: () => app.get(BackgroundLoops).stop(),
-      awaitedVideos: (jobId, count) => app.get(JobsService).awaitedVideos(jobId, count),
+    const agent = new Agent();
+    const client = new ChannelTranscriptsClient({
+      ...{ baseUrl: await app.getUrl(), apiKey: key, retries: 0, fetch: directFetch(agent) },
+      headers: () => ({ Accept: accept }),
     });
+    try {
+      return await work({
+        client,
+        startWork: () => app.get(JobWorker).start(SLICES_AT_ONCE, caller.organization.id),
+        stopWork: () => app.get(BackgroundLoops).stop(),
+        awaitedVideos: (jobId, count) => app.get(JobsService).awaitedVideos(jobId, count),
+      });
+    } finally {
+      await agent.destroy();
+    }
   };
   return withService(create, serving, handlesSignals);
 }
@@ -109,6 +116,12 @@ async function withService<T>(
   } finally {
     await app.close();
   }
+}
+
+/** That of Node.js sends calls, and the key in them, to a proxy of the environment (`NODE_USE_ENV_PROXY`). */
+function directFetch(dispatcher: Agent): typeof fetch {
+  // The types of Node.js describe those of another version of undici.
+  return ((url: string, init: object) => fetchThrough(url, { ...init, dispatcher })) as unknown as typeof fetch;
 }
 
 /** What a service for others has besides: it is turned off, or requires a token that nobody has. */
