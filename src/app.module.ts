@@ -29,7 +29,7 @@ import { WebhooksModule } from './webhooks/webhooks.module.js';
 export class AppModule {
   /**
    * @param others the modules that accept calls by other transports than HTTP
-   * @param as the role on an embedded database
+   * @param as the role on an embedded database; only a service does the housekeeping of all organizations
    */
   static with(
     environment: Environment,
@@ -53,7 +53,7 @@ export class AppModule {
         QuotaModule,
         TranscriptsModule,
         JobsModule,
-        WebhooksModule,
+        WebhooksModule.with(as),
         McpModule,
         ...((environment.ADMIN_TOKEN ?? environment.OIDC_ADMIN_CLAIM) ? [AdminModule] : []),
         HealthModule,

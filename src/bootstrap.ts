@@ -49,9 +49,13 @@ export async function createApp(
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(environment, messages && [messages.MessagesModule], as),
     new ExpressAdapter(createExpress(environment)),
-    { logger: new NestLogger(logger), abortOnError: false, bodyParser: false },
+    {
+      ...{ logger: new NestLogger(logger), abortOnError: false, bodyParser: false },
+      // A command ends with its work or a signal: no call, and nobody who holds a connection to its port, keeps it.
+      forceCloseConnections: as === 'command',
+    },
   );
-  useMiddleware(app, environment, logger);
+  useMiddleware(app, environment, logger, as);
   const server: Server = app.getHttpServer();
   limitConnections(server, stalledReaderMs);
   normalizeRequestUrls(server, app.get(Routes).encodeRawUrl);
@@ -80,12 +84,17 @@ function createExpress(environment: Environment): Express {
  * The middleware is not registered by `MiddlewareConsumer`: Nest would run it after CORS and `/docs`, and not
  * for paths that cannot be decoded, but every response needs its id, headers, log line and metrics.
  */
-export function useMiddleware(app: NestExpressApplication, environment: Environment, logger: Logger): void {
+export function useMiddleware(
+  app: NestExpressApplication,
+  environment: Environment,
+  logger: Logger,
+  as?: 'service' | 'command',
+): void {
   const redact = redactorFor(environment);
   app.use(
     app.get(Connections).sequentially,
     assignRequestContext(redact),
-    app.get(RequestObserver).observe(logger, redact),
+    app.get(RequestObserver).observe(logger, redact, as),
     securityHeaders,
   );
   app.use(DOCS_PAGE, docsHeaders);

@@ -4,6 +4,9 @@ import { PLANS, type Plan } from '../domain/plan.js';
 import { count, dateTime, textOrNull } from '../domain/schema-fields.js';
 import { ApiField } from '../http/routes/response-docs.js';
 
+/** The organization that `transcripts`, `archive` and `follow` call as. The first of them creates it. */
+export const COMMANDS_ORGANIZATION_ID = 'org_commands';
+
 /** A customer. IDs are unique; names need not be. */
 @Entity('organizations')
 @ApiSchema({ name: 'Organization' })

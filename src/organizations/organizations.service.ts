@@ -10,7 +10,12 @@ import type { Plan } from '../domain/plan.js';
 import { recordChange } from '../audit/audit-trail.js';
 import { EXTERNAL_ID_LENGTH_MAX, NAME_LENGTH_MAX, normalizedText } from './limits.js';
 import { ExternalIdTakenError, UnknownOrganizationError } from './organization-errors.js';
-import { Organization, type CreatedOrganization, type DeletedOrganization } from './organization.entity.js';
+import {
+  COMMANDS_ORGANIZATION_ID,
+  Organization,
+  type CreatedOrganization,
+  type DeletedOrganization,
+} from './organization.entity.js';
 import { readPage } from '../database/read-page.js';
 
 interface NewOrganization {
@@ -83,8 +88,9 @@ export class OrganizationsService {
     return readPage(this.organizations, { ...LISTED, name: named }, page);
   }
 
+  /** Whether there is none but that of the commands, which has no keys. */
   async isEmpty(): Promise<boolean> {
-    return !(await this.organizations.existsBy(LISTED));
+    return !(await this.organizations.existsBy({ ...LISTED, id: Not(COMMANDS_ORGANIZATION_ID) }));
   }
 
   /**

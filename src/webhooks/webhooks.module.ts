@@ -1,4 +1,4 @@
-import { Module } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { BackgroundModule } from '../background/background-loops.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
@@ -17,6 +17,11 @@ import { WebhooksService } from './webhooks.service.js';
 @Module({
   imports: [AuthModule, BackgroundModule, MetricsRegistryModule],
   controllers: [WebhooksController],
-  providers: [WebhookDeliverer, WebhookHousekeeping, WebhookResolver, WebhookSecrets, WebhookSender, WebhooksService],
+  providers: [WebhookDeliverer, WebhookResolver, WebhookSecrets, WebhookSender, WebhooksService],
 })
-export class WebhooksModule {}
+export class WebhooksModule {
+  /** @param as the housekeeping, which is of all organizations, is work of the service alone */
+  static with(as: 'service' | 'command'): DynamicModule {
+    return { module: WebhooksModule, providers: as === 'service' ? [WebhookHousekeeping] : [] };
+  }
+}

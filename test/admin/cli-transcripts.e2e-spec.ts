@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
@@ -51,6 +53,41 @@ describe('the command transcripts as a process', () => {
     expect(await closed).toEqual([0, null]);
   });
 
+  it.each(['SIGINT', 'SIGTERM'] as const)('ends at %s while YouTube does not respond', async (signal) => {
+    const hold = youtube.hold({ kind: 'timedtext' }, 1);
+    const child = startCli(['transcripts', '@harbourlight'], variables());
+    const closed = once(child, 'close');
+    try {
+      await hold.arrived;
+      const startMs = performance.now();
+      child.kill(signal);
+      expect(await closed).toEqual([null, signal]);
+      expect(performance.now() - startMs).toBeLessThan(10_000);
+    } finally {
+      hold.release();
+    }
+  });
+
+  it('calls its own service past the proxy of the environment', async () => {
+    let calls = 0;
+    const proxy = createServer((_request, response) => {
+      calls += 1;
+      response.writeHead(502).end();
+    }).on('connect', (_request, socket) => {
+      calls += 1;
+      socket.destroy();
+    });
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    try {
+      const proxied = { ...variables(), NODE_USE_ENV_PROXY: '1', HTTP_PROXY: url, http_proxy: url };
+      const { code, errorOutput } = await runCli(['transcripts', 'https://youtu.be/tw-tea_____'], proxied);
+      expect([code, errorOutput, calls]).toEqual([0, '', 0]);
+    } finally {
+      proxy.close();
+    }
+  });
+
   it('ends with 1 and one line for an unknown channel', async () => {
     const { code, output, errorOutput } = await runCli(['transcripts', '@no-such-channel'], variables());
     expect([code, output]).toEqual([1, '']);
@@ -87,6 +124,20 @@ describe('the command transcripts', () => {
     const { code, output } = await session.run(['transcripts', ...args], variables());
     expect(output).toMatch(start);
     expect(code).toBe(0);
+  });
+
+  it('ends with one line when YouTube fails, unless the log is to show the request', async () => {
+    youtube.setFaults({ kind: '500', match: { kind: ['resolve', 'browse'] } });
+    try {
+      const args = ['transcripts', '@tidewater', '--limit', '1'];
+      const { code, output, errorOutput } = await session.run(args, variables());
+      expect([code, output]).toEqual([1, '']);
+      expect(errorOutput).toMatch(/^error: [^\n]+\n$/);
+      const shown = await session.run(args, { ...variables(), LOG_LEVEL: 'debug' });
+      expect(shown.errorOutput).toMatch(/"event":"request",[^\n]*"status":502,/);
+    } finally {
+      youtube.setFaults();
+    }
   });
 
   it.each<[what: string, args: string[], line: RegExp]>([

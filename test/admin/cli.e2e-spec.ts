@@ -119,6 +119,19 @@ describe('the admin commands', () => {
     expect(output).toContain(String(first['id']));
   });
 
+  it('leave to the service the removal of what is old', async () => {
+    const id = await newOrganization('Deleted with a webhook');
+    await database.dataSource.query(
+      `INSERT INTO webhooks (id, organization_id, url, secret, created_at)
+         VALUES ('whk_kept', $1, 'https://example.com', '', clock_now())`,
+      [id],
+    );
+    await database.organizations.delete(id);
+    expect((await cli('org', 'list')).code).toBe(0);
+    const kept = await database.dataSource.query<object[]>(`DELETE FROM webhooks WHERE id = 'whk_kept' RETURNING id`);
+    expect(kept).toEqual([[{ id: 'whk_kept' }], 1]);
+  });
+
   it('change the plan and the limit, and restore the limit of the plan', async () => {
     const id = await newOrganization('Changing');
     expect(await json('org', 'set-plan', id, 'free')).toMatchObject({ id, plan: 'free', monthlyLimit: null });

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { withLocalService, withOperations, type CreateService } from '../../src/admin/cli/local-service.js';
@@ -42,6 +44,40 @@ describe('the service of a command', () => {
     });
     await expect(work).rejects.toThrow('the end of the work');
     await expect(fetch(url)).rejects.toThrow('fetch failed');
+  });
+
+  it('ends with its work, also while somebody else holds connections to its port', async () => {
+    const unfinished = [
+      'GET /health HTTP/1.1\r\nHost: x\r\n',
+      'POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{',
+    ];
+    let endedAtMs = NaN;
+    const closed = await withLocalService(create, async ({ client }) => {
+      const port = Number(new URL((await app?.getUrl()) ?? '').port);
+      const sockets = unfinished.map((text) => {
+        const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+        socket.write(text);
+        return socket;
+      });
+      await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+      await client.usage();
+      endedAtMs = performance.now();
+      return sockets.map((socket) => once(socket.resume(), 'close'));
+    });
+    expect(performance.now() - endedAtMs).toBeLessThan(10_000);
+    await Promise.all(closed);
+  });
+
+  it('calls with no fetch of the process, which a proxy of the environment can serve', async () => {
+    const global = globalThis.fetch;
+    globalThis.fetch = () => Promise.reject(new Error('The global fetch was called.'));
+    try {
+      expect(await withLocalService(create, ({ client }) => client.usage())).toMatchObject({
+        organization: 'org_commands',
+      });
+    } finally {
+      globalThis.fetch = global;
+    }
   });
 
   it('does not listen for the operations of an operator', async () => {

@@ -37,6 +37,13 @@ describe('organizations', () => {
     expect(await organizations.isEmpty()).toBe(true);
   });
 
+  it('are none when only that of the commands exists', async () => {
+    const { dataSource } = database;
+    await dataSource.query(`INSERT INTO organizations (id, name, plan) VALUES ('org_commands', 'Commands', 'pro')`);
+    expect(await organizations.isEmpty()).toBe(true);
+    await dataSource.query(`DELETE FROM organizations WHERE id = 'org_commands'`);
+  });
+
   it('are listed after the id of an existing or deleted organization only', async () => {
     const [id, later] = [await create('Cursor'), await create('Later')];
     await organizations.delete(id);

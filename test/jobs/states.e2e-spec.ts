@@ -142,10 +142,11 @@ function actionsOn({ state, isStarted, list, videos }: Situation): Action[] {
     for (const page of PAGES)
       actions.push({ cause: 'slice', run: (id, situation) => slices.commitPage(sliceOf(id, situation), page) });
   }
-  if (list !== 'incomplete')
+  // What is listed is fetched while a page is due.
+  if (videos !== 'none')
     for (const onQuota of ['pause', 'fail'] as const)
       actions.push(...OF_VIDEOS.map((outcome) => end(outcome, onQuota)));
-  if (list !== 'incomplete' && videos === 'pending') actions.push(end(READ, 'pause', RESULTS));
+  if (videos === 'pending') actions.push(end(READ, 'pause', RESULTS));
   return actions;
 }
 

@@ -2,6 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import { ChannelTranscriptsClient } from '@channel-transcripts/client';
 import type { Logger } from 'pino';
 import { DataSource } from 'typeorm';
+import { Agent, fetch as fetchThrough } from 'undici';
 import { Authentication } from '../../auth/authentication.js';
 import { BackgroundLoops } from '../../background/background-loops.js';
 import { Environment, readEnvironment } from '../../config/environment.js';
@@ -11,6 +12,7 @@ import { JobsService, type AwaitedVideo } from '../../jobs/jobs.service.js';
 import { createLogger, redactorFor } from '../../observability/logging/logger.js';
 import { generateKey } from '../../organizations/api-key.js';
 import { MONTHLY_LIMIT_MAX } from '../../organizations/limits.js';
+import { COMMANDS_ORGANIZATION_ID } from '../../organizations/organization.entity.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { UsageReports } from '../../quota/usage-report.js';
 import { AdminKeysController } from '../http/keys.controller.js';
@@ -73,15 +75,21 @@ export function withLocalService<T>(
     const caller = await commandCaller(app.get(DataSource));
     app.get(Authentication).acceptOnly(key, caller);
     await app.listen(0, '127.0.0.1');
-    return work({
-      client: new ChannelTranscriptsClient({
-        ...{ baseUrl: await app.getUrl(), apiKey: key, retries: 0 },
-        headers: () => ({ Accept: accept }),
-      }),
-      startWork: () => app.get(JobWorker).start(SLICES_AT_ONCE, caller.organization.id),
-      stopWork: () => app.get(BackgroundLoops).stop(),
-      awaitedVideos: (jobId, count) => app.get(JobsService).awaitedVideos(jobId, count),
+    const agent = new Agent();
+    const client = new ChannelTranscriptsClient({
+      ...{ baseUrl: await app.getUrl(), apiKey: key, retries: 0, fetch: directFetch(agent) },
+      headers: () => ({ Accept: accept }),
     });
+    try {
+      return await work({
+        client,
+        startWork: () => app.get(JobWorker).start(SLICES_AT_ONCE, caller.organization.id),
+        stopWork: () => app.get(BackgroundLoops).stop(),
+        awaitedVideos: (jobId, count) => app.get(JobsService).awaitedVideos(jobId, count),
+      });
+    } finally {
+      await agent.destroy();
+    }
   };
   return withService(create, serving, handlesSignals);
 }
@@ -110,6 +118,12 @@ async function withService<T>(
   }
 }
 
+/** That of Node.js sends calls, and the key in them, to a proxy of the environment (`NODE_USE_ENV_PROXY`). */
+function directFetch(dispatcher: Agent): typeof fetch {
+  // The types of Node.js describe those of another version of undici.
+  return ((url: string, init: object) => fetchThrough(url, { ...init, dispatcher })) as unknown as typeof fetch;
+}
+
 /** What a service for others has besides: it is turned off, or requires a token that nobody has. */
 function forOneCaller(): Partial<Environment> {
   return {
@@ -131,14 +145,15 @@ function forOneCaller(): Partial<Environment> {
 async function commandCaller(database: DataSource): Promise<Caller> {
   const [organization] = await database.query<[Caller['organization']]>(
     `INSERT INTO organizations (id, name, plan, monthly_limit)
-       VALUES ('org_commands', 'Commands transcripts, archive and follow', 'pro', $1)
+       VALUES ($1, 'Commands transcripts, archive and follow', 'pro', $2)
        ON CONFLICT (id) DO UPDATE SET deleted_at = NULL RETURNING id, name, plan`,
-    [MONTHLY_LIMIT_MAX],
+    [COMMANDS_ORGANIZATION_ID, MONTHLY_LIMIT_MAX],
   );
   await database.query(
     `INSERT INTO api_keys (id, organization_id, name, prefix, hash, revoked_at)
-       VALUES ('key_commands', 'org_commands', 'None', '', sha256(gen_random_uuid()::text::bytea), clock_now())
+       VALUES ('key_commands', $1, 'None', '', sha256(gen_random_uuid()::text::bytea), clock_now())
        ON CONFLICT (id) DO NOTHING`,
+    [COMMANDS_ORGANIZATION_ID],
   );
   return { keyId: 'key_commands', kind: 'key', scopes: SCOPES, organization };
 }

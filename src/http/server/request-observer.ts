@@ -25,6 +25,7 @@ interface Observed {
   level: 'debug' | 'info';
   /** Undefined for a request that is not traced. */
   span: Span | undefined;
+  as: 'service' | 'command';
 }
 
 /** Logs, counts and traces the requests, without their headers and query, which can contain a key. */
@@ -60,15 +61,19 @@ export class RequestObserver {
     });
   }
 
-  /** Middleware, after the one that creates the request context. */
-  observe(logger: Logger, redact: Redactor) {
+  /**
+   * Middleware, after the one that creates the request context.
+   *
+   * @param as a command states the failures of its calls by itself; only bugs are errors in its log
+   */
+  observe(logger: Logger, redact: Redactor, as: 'service' | 'command' = 'service') {
     return (request: Request, response: Response, next: NextFunction): void => {
       const { method, headers, protocol } = request;
       // Redacted before it is truncated: a truncated token would not be recognized.
       const path = redact(legiblePath(request.path)).slice(0, PATH_LENGTH_MAX);
       const level = this.routes.isProbe(request.path) ? 'debug' : 'info';
       const start = (span?: Span): void => {
-        const observed: Observed = { method, path, level, span };
+        const observed: Observed = { method, path, level, span, as };
         response.once('close', () => this.record(logger, observed, request, response));
         next();
       };
@@ -91,14 +96,15 @@ export class RequestObserver {
   }
 
   private record(logger: Logger, observed: Observed, request: Request, response: Response): void {
-    const { method, path, level, span } = observed;
+    const { method, path, level, span, as } = observed;
     const { requestId, startedAtMs, log } = requestContext(request);
     const { statusCode: status, writableFinished } = response;
     const durationMs = performance.now() - startedAtMs;
     const code = typeof log['code'] === 'string' ? log['code'] : undefined;
     const facts = { event: 'request', requestId, method, path, status, ms: Math.round(durationMs * 10) / 10 };
+    const isError = status >= 500 && (as === 'service' || code === 'internal_error');
     // `left` is the field's released name.
-    logger[status >= 500 ? 'error' : level]({ ...facts, ...(!writableFinished && { left: true }), ...log });
+    logger[isError ? 'error' : level]({ ...facts, ...(!writableFinished && { left: true }), ...log });
     const declared = declaredRoute(request);
     // A path of the OpenAPI document, `/docs` or `other`: never text from a caller.
     const route = DOCS.test(path) ? '/docs' : (declared?.replace(/[:*](\w+)/g, '{$1}') ?? 'other');
