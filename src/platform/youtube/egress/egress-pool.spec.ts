@@ -57,6 +57,15 @@ describe('the egress pool', () => {
     expect(pool(0).names(2)).toEqual(['direct', 'direct']);
   });
 
+  it('admits lists at the rates of the egresses that do not rest', async () => {
+    const { egresses, named, record } = pool(2, controlsWith('unreached'));
+    await record(named('proxy-1'), 'unreached');
+    const list = named('proxy-2').uses.channel.line.rates.get('list');
+    let admitted = 0;
+    for (; egresses.admitsLists && admitted < 100; admitted += 1) list?.spend(null, true);
+    expect(admitted).toBe(40);
+  });
+
   it('chooses the egress that can serve first', () => {
     const { named, names } = pool(2);
     const { line } = named('proxy-1').uses.video;

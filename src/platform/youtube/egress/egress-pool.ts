@@ -146,7 +146,9 @@ export class EgressPool implements EgressStates {
 
   /** Whether background work may begin to read a list: one egress is not refused for lists, and its rate allows it. */
   get admitsLists(): boolean {
-    const lines = this.members.map(({ uses }) => uses.channel.line);
+    // A resting one reads nothing, so that its rate would always allow it.
+    const awake = this.members.filter(({ restsUntilMs }) => restsUntilMs === null);
+    const lines = (awake.length > 0 ? awake : this.members).map(({ uses }) => uses.channel.line);
     return lines.some(({ pauseRemainingMs, rates }) => pauseRemainingMs === 0 && rates.get('list')?.admitsBackground);
   }
 

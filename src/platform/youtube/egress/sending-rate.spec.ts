@@ -185,6 +185,25 @@ describe('the rate', () => {
       expect(admitted(1, call)).toBeLessThan(30);
     });
 
+    it('grows on beside a call now and then, from what it has learned beside calls', () => {
+      const { rate, admitted } = apart();
+      for (let minutes = 0; minutes < 60; minutes += 1) {
+        rate.spend(null);
+        admitted(35 / 60);
+      }
+      rate.spend(null);
+      expect(admitted(0.4)).toBeGreaterThan(60);
+    });
+
+    it('does not grow while only calls use the address', () => {
+      const { rate, clock, admitted } = apart();
+      for (const untilMs = clock.nowMs + 60 * MINUTE_MS; clock.nowMs < untilMs; clock.nowMs += 5_000) {
+        rate.spend(null);
+        rate.grow();
+      }
+      expect(admitted(1, () => rate.spend(null))).toBeLessThan(70);
+    });
+
     it('is learned from their refusal, which limits no call', () => {
       const { rate, serveAllowed } = apart();
       expect(serveAllowed(0.5)).toBe(1_500);

@@ -43,7 +43,7 @@ interface RateLimits {
  * it shows the use and not the budget, so that a refusal limits nothing.
  *
  * Background requests with a rate of their own have one from the start. Before a refusal it limits what is claimed
- * (`admitsBackground`), and begins anew at 20 a minute with the first call after 30 seconds without any.
+ * (`admitsBackground`), and goes back to what it has learned beside calls with the first call after 30 seconds without any.
  */
 export class SendingRate {
   /** Requests a second; infinite until a refusal. */
@@ -59,8 +59,9 @@ export class SendingRate {
   private demandMs = 0;
   private sentAtMs = -Infinity;
   private grownAtMs = 0;
-  /** When a call has sent a request, for the rate of background requests. */
+  /** When a call has sent a request, for the rate of background requests, and what it has learned beside calls. */
   private calledAtMs = -Infinity;
+  private besideCalls = BACKGROUND_PER_MINUTE_FIRST / 60;
 
   /** @param now milliseconds of a monotonic clock */
   constructor(
@@ -125,10 +126,14 @@ export class SendingRate {
     this.grownAtMs = nowMs;
     const most = this.limits.background === 'only' ? 2 * BACKGROUND_SHARE * this.threshold : this.ceiling;
     if (this.learned === Infinity || this.learned >= most) return;
+    // What calls are served says nothing about a rate that nothing uses.
+    const isUnused = this.limits.background === 'only' && !this.isRefused && this.available >= this.burst;
+    if (isUnused) return;
     const isAlone = !this.isRefused && nowMs - this.calledAtMs > ALONE_MS;
     const doubled = this.learned * 2 ** (seconds / (isAlone ? ALONE_DOUBLING_SECONDS : DOUBLING_SECONDS));
     if (doubled <= this.threshold) this.learned = doubled;
     else this.learned += (this.threshold / REGROWTH_SECONDS) * seconds;
+    if (!isAlone) this.besideCalls = this.learned;
   }
 
   /** The platform refused the address. */
@@ -150,7 +155,7 @@ export class SendingRate {
   /** A call has sent a request: what was learned without any calls says nothing about what is left beside them. */
   private called(): void {
     const nowMs = this.now();
-    if (!this.isRefused && nowMs - this.calledAtMs > ALONE_MS) this.learned = BACKGROUND_PER_MINUTE_FIRST / 60;
+    if (!this.isRefused && nowMs - this.calledAtMs > ALONE_MS) this.learned = this.besideCalls;
     this.calledAtMs = nowMs;
   }
 
