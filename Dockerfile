@@ -11,7 +11,7 @@ COPY clients/nest-consumer/package.json ./clients/nest-consumer/
 # No package in the lock needs its install scripts.
 RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --no-audit --no-fund
 COPY nest-cli.json tsconfig.json ./
-COPY tools/bundle.mjs tools/replace-folder.mjs tools/errors-page.mjs tools/decorator-metadata.mjs ./tools/
+COPY tools/bundle.mjs tools/bundled-packages.mjs tools/replace-folder.mjs tools/errors-page.mjs tools/decorator-metadata.mjs ./tools/
 COPY tools/swc.json tools/tsconfig.build.json ./tools/
 COPY docs/errors.md ./docs/
 COPY clients/typescript/src ./clients/typescript/src
