@@ -79,8 +79,9 @@ function createExpress(environment: Environment): Express {
 }
 
 /**
- * Registers the middleware in its order. A call then passes, for its route: `CallGuard` (key or token, scope and plan, rate, calls in
- * flight), `DeclaredInput` (body, undeclared query), `StrictValidationPipe` (parameters) and its controller; an error `ErrorFilter`.
+ * Registers the middleware in its order. A call then passes, for its route: `ApiKeyGuard` (key or token), `PlanGuard` (scope and
+ * plan), `CallLimitsGuard` (rate, calls in flight), `DeclaredInput` (body, undeclared query), `StrictValidationPipe` (parameters) and
+ * its controller; an error `ErrorFilter`.
  * The middleware is not registered by `MiddlewareConsumer`: Nest would run it after CORS and `/docs`, and not
  * for paths that cannot be decoded, but every response needs its id, headers, log line and metrics.
  */

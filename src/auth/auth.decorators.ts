@@ -3,7 +3,7 @@ import { ApiBearerAuth } from '@nestjs/swagger';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, PLANS, requiredPlan, type Feature } from '../domain/plan.js';
 import { ApiErrors } from '../http/errors/error-docs.js';
-import { CallGuard, CallRules } from './call.guard.js';
+import { ApiKeyGuard, CallLimitsGuard, CallRules, PlanGuard } from './call.guards.js';
 
 /** The name of the Bearer scheme in the OpenAPI document. */
 export const API_KEY_SCHEME = 'apiKey';
@@ -40,7 +40,7 @@ export function RequiresApiKey(rules: Partial<CallRules> = {}): MethodDecorator 
 function guardedBy(rules: CallRules) {
   return applyDecorators(
     CallRules(rules),
-    UseGuards(CallGuard),
+    UseGuards(ApiKeyGuard, PlanGuard, CallLimitsGuard),
     ApiErrors(
       ...(rules.limitsRate ? (['rate_limited'] as const) : []),
       ...(rules.limitsConcurrency ? (['concurrency_limited', 'at_capacity'] as const) : []),

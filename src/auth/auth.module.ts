@@ -6,7 +6,7 @@ import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
 import { CallRate } from '../rate-limit/call-rate.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 import { Authentication } from './authentication.js';
-import { CallGuard } from './call.guard.js';
+import { ApiKeyGuard, CallLimitsGuard, PlanGuard } from './call.guards.js';
 import { FailedAuthentications } from './failed-authentications.js';
 import { IdentityProvider } from './oidc/identity-provider.js';
 
@@ -17,7 +17,7 @@ const provider = {
   useFactory: (environment: Environment) => IdentityProvider.of(environment),
 };
 const authentication = [Authentication, provider, FailedAuthentications];
-const providers = [CallGuard, ...authentication, ...limits];
+const providers = [ApiKeyGuard, PlanGuard, CallLimitsGuard, ...authentication, ...limits];
 
 /** Exports everything that `RequiresFeature` and `RequiresApiKey` need in the module of a controller. */
 @Module({

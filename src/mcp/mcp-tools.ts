@@ -15,7 +15,7 @@ import { z } from 'zod';
 import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
 import type { ErrorCode } from '../domain/error-codes.js';
-import { requirePermission } from '../auth/call.guard.js';
+import { requirePermission } from '../auth/call.guards.js';
 import { asDomainError, causeText, logError } from '../http/errors/error.filter.js';
 import { jsonSchemaOf } from '../http/routes/field.js';
 import { requestContext, type RequestContext } from '../http/server/request-context.js';

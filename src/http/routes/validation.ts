@@ -110,8 +110,10 @@ export class StrictValidationPipe implements PipeTransform {
   transform(value: unknown, { type, metatype }: Pick<ArgumentMetadata, 'type' | 'metatype'>): unknown {
     const form = FORMS[type];
     if (form === undefined) return value;
-    refuseNested(value);
-    if (metatype === undefined || NO_CLASSES.includes(metatype)) return value;
+    if (metatype === undefined || NO_CLASSES.includes(metatype)) {
+      refuseNested(value);
+      return value;
+    }
     return readInput(metatype as Type<object>, value, form, { redact: this.redact });
   }
 }

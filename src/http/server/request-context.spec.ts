@@ -55,6 +55,6 @@ describe('the context of a call', () => {
 
   it('has no caller before authentication, so that a route without the guard fails closed', () => {
     const { request } = assigned(undefined);
-    expect(() => requestContext(request).caller).toThrow('CallGuard');
+    expect(() => requestContext(request).caller).toThrow('ApiKeyGuard');
   });
 });

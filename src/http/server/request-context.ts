@@ -35,12 +35,12 @@ export abstract class RequestContext {
   }
 
   /**
-   * The caller that `CallGuard` has authenticated.
+   * The caller that `ApiKeyGuard` has authenticated.
    *
    * @throws Error on a route without that guard, so that the route fails closed
    */
   get caller(): Caller {
-    if (!this.authenticatedCaller) throw new Error('The call is not authenticated: its route lacks CallGuard.');
+    if (!this.authenticatedCaller) throw new Error('The call is not authenticated: its route lacks ApiKeyGuard.');
     return this.authenticatedCaller;
   }
 

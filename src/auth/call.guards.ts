@@ -23,7 +23,7 @@ export interface CallRules {
   countedAs?: string;
 }
 
-/** Notes the rules on a handler or a controller, for `CallGuard`. */
+/** Notes the rules on a handler or a controller, for the guards of calls. */
 export const CallRules = Reflector.createDecorator<CallRules>();
 
 /**
@@ -41,10 +41,14 @@ export function requirePermission(context: RequestContext, scope: Scope, feature
   if (scope === 'write') Object.assign(context.log, { address: context.address, callId: context.callId });
 }
 
-/**
- * Admits a call over HTTP or as a message, or refuses it, in this order: who calls (401, 403), may they (403), how often (429), how
- * many at once (429, 503). A call without the scope or the plan counts for the limit per minute, also where other calls do not.
- */
+const rulesOf = (reflector: Reflector, execution: ExecutionContext): CallRules =>
+  reflector.getAllAndOverride(CallRules, placesOf(execution));
+
+const placesOf = (execution: ExecutionContext) => [execution.getHandler(), execution.getClass()];
+
+// A call over HTTP or as a message passes these guards in this order. `guardedBy` puts them on its route.
+
+/** Who calls: by the API key or the access token (401, 403). */
 @ApiErrors(
   'unauthorized',
   'invalid_api_key',
@@ -54,36 +58,59 @@ export function requirePermission(context: RequestContext, scope: Scope, feature
   },
   ...TOKEN_REFUSALS,
   'failed_authentications',
-  'read_scope_missing',
-  'write_scope_missing',
   'internal_error',
   'service_unavailable',
 )
 @Injectable()
-export class CallGuard implements CanActivate {
+export class ApiKeyGuard implements CanActivate {
+  constructor(private readonly authentication: Authentication) {}
+
+  async canActivate(execution: ExecutionContext): Promise<boolean> {
+    const context = requestContextOf(execution);
+    const caller = await this.authentication.caller(context);
+    context.caller = caller;
+    Object.assign(context.log, { organizationId: caller.organization.id, keyId: caller.keyId });
+    return true;
+  }
+}
+
+/** May they: the plan and the scope (403). A refusal counts for the limit per minute, also where other calls do not. */
+@ApiErrors('read_scope_missing', 'write_scope_missing')
+@Injectable()
+export class PlanGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
-    private readonly authentication: Authentication,
+    private readonly rate: CallRate,
+  ) {}
+
+  async canActivate(execution: ExecutionContext): Promise<boolean> {
+    const { feature, countedAs } = rulesOf(this.reflector, execution);
+    const context = requestContextOf(execution);
+    try {
+      requirePermission(context, requiredScope(placesOf(execution)), feature);
+    } catch (error) {
+      await this.rate.refusal(context, countedAs);
+      throw error;
+    }
+    return true;
+  }
+}
+
+/** How often (429), and how many at once (429, 503). */
+@Injectable()
+export class CallLimitsGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
     private readonly rate: CallRate,
     private readonly calls: CallsInFlight,
   ) {}
 
   async canActivate(execution: ExecutionContext): Promise<boolean> {
-    const places = [execution.getHandler(), execution.getClass()];
-    const { feature, limitsRate, countedAs, limitsConcurrency } = this.reflector.getAllAndOverride(CallRules, places);
+    const { limitsRate, countedAs, limitsConcurrency } = rulesOf(this.reflector, execution);
     const context = requestContextOf(execution);
-    const caller = await this.authentication.caller(context);
-    context.caller = caller;
-    Object.assign(context.log, { organizationId: caller.organization.id, keyId: caller.keyId });
     const refusal = limitsRate ? await this.rate.refusal(context, countedAs) : undefined;
-    try {
-      requirePermission(context, requiredScope(places), feature);
-    } catch (error) {
-      if (!limitsRate) await this.rate.refusal(context, countedAs);
-      throw error;
-    }
     if (refusal) throw refusal;
-    if (limitsConcurrency) this.calls.acquire(caller, context.ended());
+    if (limitsConcurrency) this.calls.acquire(context.caller, context.ended());
     return true;
   }
 }
