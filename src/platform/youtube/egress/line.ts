@@ -104,7 +104,7 @@ export class Line {
   private window: number;
   private readonly starting = new Set<QueuedRequest>();
   /** The kinds of which the rates have counted a request of a started attempt in advance. */
-  private readonly counted = new Map<Attempt, Set<string>>();
+  private readonly counted = new Map<Attempt, { kinds: Set<string>; isBackground: boolean }>();
   private pauseInForce: Pause | null = null;
   private lastControl: LastControl | null = null;
   private readonly lastBlocks = new Map<BudgetKind, { ms: number; endedAtMs: number }>();
@@ -218,11 +218,11 @@ export class Line {
     const spend = (rate?: SendingRate) => rate?.spend(demandSinceMs, isBackground);
     if (!attempt.started) {
       this.starting.add(request);
-      this.counted.set(attempt, new Set(this.rates.keys()));
+      this.counted.set(attempt, { kinds: new Set(this.rates.keys()), isBackground });
       this.rates.forEach(spend);
     }
     // What was not counted in advance: a second request of a kind.
-    if (!this.counted.get(attempt)?.delete(kind)) spend(this.rates.get(kind as BudgetKind));
+    if (!this.counted.get(attempt)?.kinds.delete(kind)) spend(this.rates.get(kind as BudgetKind));
   }
 
   /** To be called when what may start has started: what still waits is demand, unless something else holds it back. */
@@ -241,7 +241,8 @@ export class Line {
 
   /** An attempt has ended: what was counted in advance and not sent is free again. */
   leave(attempt: Attempt): void {
-    for (const kind of this.counted.get(attempt) ?? []) this.rates.get(kind as BudgetKind)?.refund();
+    const { kinds = [], isBackground } = this.counted.get(attempt) ?? {};
+    for (const kind of kinds) this.rates.get(kind as BudgetKind)?.refund(isBackground);
     this.counted.delete(attempt);
     if (attempt.role === 'wanted' && attempt.slotSeconds > 0) this.learn(attempt.slotSeconds);
     this.options.onChange();

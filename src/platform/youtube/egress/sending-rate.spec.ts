@@ -195,6 +195,14 @@ describe('the rate', () => {
       expect(admitted(0.4)).toBeGreaterThan(60);
     });
 
+    it('is as before when a request that was counted in advance is not sent', () => {
+      const { rate, admitted } = apart();
+      for (let count = 0; count < 40; count += 1) rate.spend(null, true);
+      expect(rate.admitsBackground).toBe(false);
+      for (let count = 0; count < 40; count += 1) rate.refund(true);
+      expect(admitted(1 / 60)).toBe(40);
+    });
+
     it('does not grow while only calls use the address', () => {
       const { rate, clock, admitted } = apart();
       for (const untilMs = clock.nowMs + 60 * MINUTE_MS; clock.nowMs < untilMs; clock.nowMs += 5_000) {

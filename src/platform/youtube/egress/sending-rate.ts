@@ -113,8 +113,9 @@ export class SendingRate {
   }
 
   /** A request that was counted in advance is not sent. */
-  refund(): void {
+  refund(background = false): void {
     this.addTokens(1);
+    if (background && this.background) return this.background.refund();
     this.sent = Math.max(0, this.sent - 1);
   }
 
