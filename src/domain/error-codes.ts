@@ -23,6 +23,7 @@ export const ERROR_STATUSES = {
   job_finished: 409,
   idempotency_conflict: 409,
   results_expired: 410,
+  cursor_unknown: 410,
   rate_limited: 429,
   too_many_jobs: 429,
   too_many_subscriptions: 429,

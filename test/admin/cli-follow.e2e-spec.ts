@@ -71,7 +71,7 @@ const idsOf = (out: string): string[] =>
   [...filesOf(out).keys()].map((name) => /\[(.{11})\]/.exec(name)?.[1] ?? name).sort();
 
 interface Index {
-  subscription: { id: string; after: number } | null;
+  subscription: { id: string; after: string } | null;
   videos: { videoId: string; file: string | null; error: { code: string } | null }[];
 }
 const indexOf = (out: string): Index => JSON.parse(readFileSync(join(out, 'index.json'), 'utf8')) as Index;
@@ -119,7 +119,7 @@ describe('the command follow', () => {
     expect(subscriptions).toEqual([
       { id: subscription?.id, state: 'paused', reason: 'paused_by_caller', fetched: 6, check_seconds: 900 },
     ]);
-    expect(subscription?.after).toBe(6);
+    expect(subscription?.after).toMatch(/^6\./);
   });
 
   it('goes on from an archive, above its newest video', async () => {
@@ -186,7 +186,7 @@ describe('the command follow', () => {
       await until(() => idsOf(out).includes(videoId));
       expect(await stop()).toMatch(warning);
     }
-    expect(indexOf(out).subscription?.after).toBe(4);
+    expect(indexOf(out).subscription?.after).toMatch(/^4\./);
   });
 
   it('says once what it waits for when the limit is used up, and goes on when that is raised', async () => {

@@ -47,7 +47,7 @@ const AROUND_PARTS = `
 import type { ChannelTranscriptsClient } from '@channel-transcripts/client';
 import type { ClientProxy } from '@nestjs/microservices';
 declare const client: ChannelTranscriptsClient & Pick<ClientProxy, 'send'>;
-declare const id: string, apiKey: string, after: number;
+declare const id: string, apiKey: string, after: string;
 declare const signal: AbortSignal;
 declare function store(...values: unknown[]): Promise<void>;
 `;

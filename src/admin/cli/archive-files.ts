@@ -77,7 +77,7 @@ export interface ArchiveSource {
 }
 
 /** The subscription that is written to the directory, and the place in its feed up to which that was done. */
-const followed = z.object({ id: z.string(), after: z.int() });
+const followed = z.object({ id: z.string(), after: z.coerce.string() });
 
 /** The document `index.json` of an archive. Its videos are in the order of the list, newer ones of a channel first. */
 const stored = z.object({

@@ -78,7 +78,7 @@ async function startJob(
 /** The job of one run of the command. */
 class ArchiveRun {
   /** The place after the results that are written; undefined until the index marks the directory. */
-  private after: number | undefined;
+  private after: string | undefined;
   private readonly quota: QuotaNotice;
 
   constructor(
@@ -139,13 +139,13 @@ class ArchiveRun {
 
   private async takeResults(): Promise<void> {
     for (;;) {
-      const query = { limit: ENTRIES_PER_READ, after: this.after ?? 0 };
+      const query = { limit: ENTRIES_PER_READ, after: this.after ?? '0' };
       const parameters = { path: { id: this.job.id }, query };
       const { results, next, job } = await this.service.client.call('getJobResults', parameters);
       this.job = job;
       if (this.after === undefined && (job.channel ?? job.playlist)) {
         await this.files.save(job, { unfinishedJob: job.id });
-        this.after = 0;
+        this.after = '0';
       }
       for (const { position, ...entry } of results) await this.files.add(entry, position);
       if (results.length === 0 || next === null) return;

@@ -196,6 +196,7 @@ BEGIN
                         THEN coalesce(video.decided_at, v_now + make_interval(secs => given."retryAfterSeconds")) END,
         error_code = given.code,
         sequence = CASE WHEN given.state <> 'pending' THEN given.sequence END,
+        mark = CASE WHEN given.state <> 'pending' THEN new_mark() END,
         decided_at = CASE WHEN given.state <> 'pending' THEN v_now END,
         entry = CASE WHEN given.length > 0 THEN substring(p_entries FROM given.start::integer + 1 FOR given.length) END
       FROM given
@@ -235,7 +236,8 @@ BEGIN
       v_due := v_now;
     END IF;
     v_due := subscription_next_run(job, v_due);
-    IF job.deleted_at IS NULL THEN
+    IF job.deleted_at IS NULL AND v_counts.events IS NOT NULL THEN
+      PERFORM log_append(job, job.succeeded + job.failed);
       PERFORM subscription_upload_events(job, v_counts.events);
     END IF;
   -- When all its videos are tried again later, it has no slice before, unless a page of its list is due. Without a delay it has

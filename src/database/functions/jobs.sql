@@ -39,7 +39,7 @@ BEGIN
   IF NEW.deleted_at IS NULL AND (NEW.state, NEW.reason) IS DISTINCT FROM (OLD.state, OLD.reason)
     AND (NEW.state = 'paused' OR NEW.check_seconds IS NULL AND NEW.state IN ('completed', 'failed', 'canceled')) THEN
     PERFORM webhook_enqueue(NEW.organization_id, v_kind || '.' || NEW.state, jsonb_build_object(
-      v_kind || 'Id', NEW.id, 'state', NEW.state, 'reason', NEW.reason, 'channelId', NEW.channel_id,
+      v_kind || 'Id', NEW.id, 'labels', NEW.labels, 'state', NEW.state, 'reason', NEW.reason, 'channelId', NEW.channel_id,
       'summary', jsonb_build_object(
         'total', NEW.total, 'succeeded', NEW.succeeded, 'failed', NEW.failed, 'cached', NEW.cached,
         'fetched', NEW.fetched, 'pending', NEW.total - NEW.succeeded - NEW.failed)));
@@ -117,8 +117,8 @@ CREATE OR REPLACE FUNCTION job_refusal(
       AND (expires_at IS NULL OR expires_at > clock_now())
 $$;
 
--- Creates a job or a subscription, of which p_job has the columns, or finds the one with the same idempotency key. A job of
--- videos, whose IDs p_job has too, has its list at once. p_unfinished_max is that of jobs or that of subscriptions. Locks the
+-- Creates a job or a subscription, of which p_job has the columns, or finds the one with the same idempotency key, which can be
+-- one of several, and of which the caller compares the request. A job of videos, whose IDs p_job has too, has its list at once. p_unfinished_max is that of jobs or that of subscriptions. Locks the
 -- organization before the job, as job_resume and job_commit_slice do. No row for an organization that was deleted.
 CREATE OR REPLACE FUNCTION job_create(
   p_job json, p_unfinished_max integer, p_stored_max integer, p_bytes_max double precision
@@ -135,9 +135,10 @@ BEGIN
   IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
     RETURN;
   END IF;
-  SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id AND idempotency_key = v_new.idempotency_key;
+  SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id
+    AND idempotency_key IN (v_new.idempotency_key, p_job ->> 'former_idempotency_key') ORDER BY created_at LIMIT 1;
   IF FOUND THEN
-    outcome := CASE WHEN job.request::jsonb <> v_new.request::jsonb THEN 'conflict' ELSE 'known' END;
+    outcome := 'known';
   ELSE
     outcome := coalesce(
       job_refusal(v_new.organization_id, v_follows, p_unfinished_max, p_stored_max, p_bytes_max), 'created');
@@ -145,10 +146,12 @@ BEGIN
   IF outcome = 'created' THEN
     v_count := least(v_new.video_limit, json_array_length(v_videos));
     INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request, video_limit, results_seconds, created_at,
-                      next_run_at, listed_at, total, last_position, check_seconds, state, next_check_at)
+                      next_run_at, listed_at, total, last_position, check_seconds, state, next_check_at, labels,
+                      channel_id, channel)
       VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.idempotency_key, v_new.request, v_new.video_limit,
               v_new.results_seconds, v_now, v_now, CASE WHEN v_count > 0 THEN v_now END, v_count, v_count,
-              v_new.check_seconds, CASE WHEN v_follows THEN 'running' ELSE 'queued' END, CASE WHEN v_follows THEN v_now END)
+              v_new.check_seconds, CASE WHEN v_follows THEN 'running' ELSE 'queued' END, CASE WHEN v_follows THEN v_now END,
+              coalesce(v_new.labels, '{}'), v_new.channel_id, v_new.channel)
       RETURNING * INTO job;
     -- Nothing is listed about them.
     INSERT INTO job_videos (job_id, position, video_id, upload)

@@ -29,8 +29,14 @@ const ONLY_SOME = {
   feature: z.string().describe('With `feature_not_in_plan`: the feature that the plan does not include.'),
   plan: z.string().describe('With `feature_not_in_plan`: the current plan of the organization.'),
   requiredPlan: z.string().describe('With `feature_not_in_plan`: the lowest plan that includes the feature.'),
-  oldest: count(
-    'With `results_expired` of a subscription: the cursor (`after`) of the oldest results that are stored.',
+  oldest: z
+    .string()
+    .describe(
+      'With `results_expired` of a subscription or the feed, and with `cursor_unknown`: the `after` to continue with, before the oldest ' +
+        'result that is stored.',
+    ),
+  expired: count(
+    'With `results_expired` of a subscription or the feed: how many entries after the cursor have expired.',
   ),
 };
 

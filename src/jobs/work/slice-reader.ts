@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { PlanLimitExceededError } from '../../domain/errors.js';
 import { languageChoice } from '../../domain/language-codes.js';
-import type { Upload } from '../../domain/transcript.js';
+import type { Channel, Upload } from '../../domain/transcript.js';
 import { VideoPlatform, type UploadsListPage } from '../../platform/video-platform.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { TranscriptCache } from '../../transcripts/cache/transcript-cache.js';
@@ -134,7 +134,10 @@ export class SliceReader {
       const free = plan.reservation === undefined;
       const outcome: SliceOutcome = { type: 'read', videos: read, free, stopped, durationSeconds };
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
-      const results = { reservation: plan.reservation, ...storedForms(decisions, slice.subscription !== null) };
+      const results = {
+        reservation: plan.reservation,
+        ...storedForms(decisions, slice.subscription && slice.job.channel),
+      };
       return { outcome, results, decided, pending: read.length - decided.length };
     } catch (error) {
       this.release(plan);
@@ -247,9 +250,9 @@ function requestedUpload({ upload, retries }: PendingVideo): Upload {
 /**
  * The changes of the videos, the joined forms of the decided ones, and what they cost.
  *
- * @param withEvents whether each decided one is an event
+ * @param followed the channel of a subscription, of which each decided one is an event
  */
-function storedForms(decisions: readonly Decision[], withEvents: boolean): Omit<VideoResults, 'reservation'> {
+function storedForms(decisions: readonly Decision[], followed: Channel | null): Omit<VideoResults, 'reservation'> {
   const stored: Buffer[] = [];
   const videos = decisions.flatMap(({ position, entry, text, disposition }): VideoChange[] => {
     if (disposition === 'untried') return [];
@@ -257,17 +260,27 @@ function storedForms(decisions: readonly Decision[], withEvents: boolean): Omit<
       return [{ position, state: 'pending', code: entry.ok ? null : entry.error.code, ...disposition }];
     stored.push(text.deflated);
     const { deflated, jsonBytes: bytes, crc32: crc } = text;
-    const form = { position, length: deflated.length, bytes, crc, ...(withEvents && { event: eventOf(entry) }) };
+    const form = {
+      position,
+      length: deflated.length,
+      bytes,
+      crc,
+      ...(followed && { event: uploadEvent(entry, followed) }),
+    };
     return [entry.ok ? { ...form, state: 'succeeded', cached: entry.cached } : { ...form, state: 'failed' }];
   });
   const fetched = videos.filter((video) => video.state === 'succeeded' && !video.cached).length;
   return { fetched, videos, entries: Buffer.concat(stored) };
 }
 
-/** What jsonb cannot store is left out of the title. */
-function eventOf(entry: Entry): UploadEvent {
+/** Text of the platform as jsonb can store it. */
+const storable = (text: string): string => text.replaceAll('\0', '').toWellFormed();
+
+/** What an event says about an entry. */
+export function uploadEvent(entry: Entry<unknown>, channel: Channel): UploadEvent {
   const { videoId, metadata } = entry;
   const { url, title, publishedAt } = metadata;
-  const storable = title?.replaceAll('\0', '').toWellFormed() ?? null;
-  return { videoId, url, title: storable, publishedAt, code: entry.ok ? null : entry.error.code };
+  const code = entry.ok ? null : entry.error.code;
+  const named = { ...channel, name: storable(channel.name) };
+  return { channel: named, videoId, url, title: title && storable(title), publishedAt, code };
 }
