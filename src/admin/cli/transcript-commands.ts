@@ -3,20 +3,16 @@ import { Option, type Command } from 'commander';
 import { ChannelNotFoundError } from '../../domain/errors.js';
 import { parsePlaylistReference } from '../../domain/references/playlist-reference.js';
 import { parseVideoReference } from '../../domain/references/video-reference.js';
-import { Picked } from '../../http/routes/field.js';
-import { readInput } from '../../http/routes/validation.js';
 import { JobFields } from '../../jobs/dto/jobs-request.dto.js';
 import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
 import { PlaylistQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS, ENTRY_MEDIA_TYPES, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import { ARCHIVE_FORMATS, archiveForm, ArchiveTexts, textsOf, type ArchiveForm } from './archive-files.js';
 import { archiveList, type ArchiveFlags } from './archive-run.js';
-import { fieldOption, fieldOptions } from './field-options.js';
+import { fieldOption, fieldOptions, presetOption } from './field-options.js';
 import { followChannel, type FollowFlags } from './follow-run.js';
 import type { LocalService, withLocalService } from './local-service.js';
 import { refuseJson, type CommandResult } from './output.js';
-
-const { checkMinutes: CHECK_MINUTES_DEFAULT } = readInput(Picked(CreateSubscriptionDto, 'checkMinutes'), {}, 'text');
 
 const REFERENCE =
   'a channel (@handle, ID or URL), a playlist (ID or URL) or the URL of a video; without @, a text in the form of a playlist ID is one';
@@ -74,7 +70,7 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
         'now, a number of the newest uploads, or the ID of the video above which to begin',
       ).default(undefined, 'the newest video of the directory, or now'),
     )
-    .addOption(fieldOption(CreateSubscriptionDto, 'checkMinutes').default(CHECK_MINUTES_DEFAULT));
+    .addOption(presetOption(CreateSubscriptionDto, 'checkMinutes'));
   writesFiles(follow, run, (channel, flags: FollowFlags, service, stop) =>
     followChannel(channel, flags, service, stop, showLine),
   );
