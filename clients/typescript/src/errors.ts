@@ -16,6 +16,8 @@ export interface ErrorFields {
     resetAt: string;
     scope: string;
   };
+  /** Of a call about one video: every track that it has. */
+  language_unavailable: { captionTracks: components['schemas']['CaptionTrack'][] };
   /** `oldest` is of a subscription: where one can go on. */
   results_expired: { oldest?: number };
   /** The scope that the call requires: `read` or `write`. */

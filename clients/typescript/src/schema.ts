@@ -1502,6 +1502,8 @@ export interface components {
             requiredPlan?: string;
             /** @description With `results_expired` of a subscription: the cursor (`after`) of the oldest results that are stored. */
             oldest?: number;
+            /** @description With `language_unavailable` of a call about one video: every caption track of the video. */
+            captionTracks?: components["schemas"]["CaptionTrack"][];
         };
         InvalidField: {
             /** @description The name of the invalid parameter or body field. */

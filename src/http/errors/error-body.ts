@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ERROR_STATUSES, type ErrorCode } from '../../domain/error-codes.js';
 import type { DomainError, ErrorFields } from '../../domain/errors.js';
 import { count, dateTime } from '../../domain/schema-fields.js';
+import { CaptionTrack } from '../../domain/transcript.js';
 
 const InvalidField = z
   .object({
@@ -32,6 +33,9 @@ const ONLY_SOME = {
   oldest: count(
     'With `results_expired` of a subscription: the cursor (`after`) of the oldest results that are stored.',
   ),
+  captionTracks: z
+    .array(CaptionTrack)
+    .describe('With `language_unavailable` of a call about one video: every caption track of the video.'),
 };
 
 const ErrorDto = z
