@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { NEW_JOB_EXAMPLE } from '../../src/jobs/dto/job.dto.js';
 import { SliceSteps } from './slice-steps.js';
 
@@ -16,6 +16,12 @@ const STATEMENTS = {
   'claim of one organization': `SELECT * FROM job_claim(gen_random_uuid(), 60, 'org_of_many_1')`,
   sweep: `SELECT * FROM job_sweep('{pro}', 0, 0)`,
   removal: 'SELECT job_remove_batch(200)',
+};
+/** Of jobs of which no list was read. */
+const CLAIMS = {
+  claim: 'SELECT * FROM job_claim(gen_random_uuid(), 60, NULL, true)',
+  'claim of videos': 'SELECT * FROM job_claim(gen_random_uuid(), 60, NULL, false)',
+  'claim of videos of one organization': `SELECT * FROM job_claim(gen_random_uuid(), 60, 'org_of_lists_1', false)`,
 };
 
 let steps: SliceSteps;
@@ -46,6 +52,22 @@ async function addJobs(first: number, last: number): Promise<void> {
   await steps.service.query('VACUUM ANALYZE');
 }
 
+/** Organizations with jobs of which the list is due: the first one has most of them. */
+async function addLists(first: number, last: number): Promise<void> {
+  await steps.service.query(`
+    INSERT INTO organizations (id, name, plan) SELECT 'org_of_lists_' || number, 'Lists', 'pro'
+      FROM generate_series(${first}, ${last}) number;
+    INSERT INTO api_keys (id, organization_id, name, prefix, hash)
+      SELECT 'key_of_lists_' || number, 'org_of_lists_' || number, 'Lists', 'ctk', sha256(('l' || number)::bytea)
+        FROM generate_series(${first}, ${last}) number;
+    INSERT INTO jobs (id, organization_id, key_id, request, results_seconds, created_at, next_run_at)
+      SELECT 'job_lists' || number || '_' || place, 'org_of_lists_' || owner, 'key_of_lists_' || owner, '${REQUEST}', 1,
+             clock_now(), clock_now() - interval '1 hour'
+        FROM generate_series(${first}, ${last}) number, generate_series(1, 2) place,
+             LATERAL (SELECT CASE place WHEN 1 THEN number ELSE 1 END AS owner) owners`);
+  await steps.service.query('VACUUM ANALYZE');
+}
+
 /** The blocks that a statement reads on a connection that has run it before. */
 async function blocksOf(statement: string): Promise<number> {
   const blocks: number[] = [];
@@ -57,20 +79,42 @@ async function blocksOf(statement: string): Promise<number> {
   return Math.min(...blocks);
 }
 
-async function blocksOfAll(): Promise<Record<string, number>> {
+async function blocksOfAll(statements: Record<string, string>): Promise<Record<string, number>> {
   const blocks: Record<string, number> = {};
-  for (const [name, statement] of Object.entries(STATEMENTS)) blocks[name] = await blocksOf(statement);
+  for (const [name, statement] of Object.entries(statements)) blocks[name] = await blocksOf(statement);
   return blocks;
 }
 
+/** The statements that read more when there is more to do. */
+async function grownOf(
+  statements: Record<string, string>,
+  add: (first: number, last: number) => Promise<void>,
+): Promise<object> {
+  await add(1, FEW);
+  const few = await blocksOfAll(statements);
+  await add(FEW + 1, MANY);
+  const many = await blocksOfAll(statements);
+  return Object.fromEntries(
+    Object.keys(statements).flatMap((name) => {
+      const [from = 0, to = 0] = [few[name], many[name]];
+      return to > blocksMax(from) ? [[name, { from, to }]] : [];
+    }),
+  );
+}
+
+afterEach(() => steps.reset());
+
 describe('with 5,000 jobs that are due, 5,000 that wait for quota and 5,000 whose results were removed', () => {
   it('the workers look for what to do at the cost of 200 of each', async () => {
-    await addJobs(1, FEW);
-    const few = await blocksOfAll();
-    await addJobs(FEW + 1, MANY);
-    const many = await blocksOfAll();
-    const grown = Object.keys(STATEMENTS).filter((name) => (many[name] ?? 0) > blocksMax(few[name] ?? 0));
-    expect({ few, many, grown }).toEqual({ few, many, grown: [] });
+    expect(await grownOf(STATEMENTS, addJobs)).toEqual({});
     expect((await steps.claim())?.organizationId).toMatch(/^org_of_many_/);
+  });
+});
+
+describe('with 5,000 organizations whose jobs wait for a page of their list, one of which has 5,000', () => {
+  it('a claim costs as much as with 200, also one that may read no list and finds nothing', async () => {
+    expect(await grownOf(CLAIMS, addLists)).toEqual({});
+    expect(await steps.service.query(CLAIMS['claim of videos'])).toEqual([]);
+    expect((await steps.claim())?.organizationId).toMatch(/^org_of_lists_/);
   });
 });

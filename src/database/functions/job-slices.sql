@@ -3,7 +3,7 @@
 -- neither.
 
 -- What the next slice of a job is about: 'check' or 'listing' while a page of its list is due, else 'videos'. Without p_lists the
--- videos of an archive job have their turn although a page is due; null when nothing has.
+-- videos have their turn although a page is due; null when nothing has.
 CREATE OR REPLACE FUNCTION job_slice_kind(p_job jobs, p_lists boolean) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
   v_now timestamptz := clock_now();
@@ -11,41 +11,65 @@ DECLARE
                       WHEN p_job.check_seconds IS NULL AND p_job.listed_at IS NULL
                         AND coalesce(p_job.list_retry_at <= v_now, true) THEN 'listing' ELSE 'videos' END;
 BEGIN
-  IF p_lists OR v_kind = 'videos' THEN
-    RETURN v_kind;
-  ELSIF v_kind = 'listing' AND EXISTS (
-    SELECT FROM job_videos WHERE job_id = p_job.id AND state = 'pending' AND coalesce(retry_at <= v_now, true)) THEN
-    RETURN 'videos';
-  END IF;
-  RETURN NULL;
+  RETURN CASE WHEN p_lists OR v_kind = 'videos' THEN v_kind WHEN p_job.videos_at <= v_now THEN 'videos' END;
 END $$;
+
+-- A due job of an organization that no slice runs, locked: the one that is due the longest. A slice that ends its process again
+-- and again would end every process, so it is repeated after growing pauses.
+CREATE OR REPLACE FUNCTION job_next(p_organization_id text, p_lists boolean) RETURNS jobs LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_now timestamptz := clock_now();
+  v_job jobs;
+BEGIN
+  -- Two statements, because each reads one index in its order.
+  IF p_lists THEN
+    SELECT * INTO v_job FROM jobs due
+      WHERE organization_id = p_organization_id AND next_run_at <= v_now AND job_is_free(due, v_now)
+      ORDER BY next_run_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+  ELSE
+    SELECT * INTO v_job FROM jobs due
+      WHERE organization_id = p_organization_id AND videos_at <= v_now AND job_is_free(due, v_now)
+      ORDER BY videos_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+  END IF;
+  RETURN v_job;
+END $$;
+
+-- Whether no slice of a job runs, and none that ended its process did shortly before.
+CREATE OR REPLACE FUNCTION job_is_free(p_job jobs, p_now timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT p_job.claim IS NULL OR p_job.claimed_until <= p_now - CASE WHEN p_job.setbacks = 0 THEN interval '0' ELSE
+    make_interval(secs => least(900, 30 * 2 ^ least(p_job.setbacks - 1, 10))) END
+$$;
 
 -- Claims the next slice. Organizations take turns: it is one of the organization whose last slice is the longest ago, of the
 -- job that is due the longest. It passes over the organizations whose slices all run, and waits for none. A claim that has
--- expired is that of a process that was killed, which counts as a setback. Without p_lists it reads no list.
+-- expired is that of a process that was killed, which counts as a setback. Without p_lists it is a slice of videos.
 CREATE OR REPLACE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_organization text, p_lists boolean)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
   v_organization text;
 BEGIN
+  -- The limits are more than the slices that run: other organizations without a free job leave the index.
   FOR v_organization IN
-    (SELECT organization_id FROM job_queues WHERE p_organization IS NULL AND turn_at <= v_now ORDER BY turn_at)
+    (SELECT organization_id FROM job_queues WHERE p_lists AND p_organization IS NULL AND turn_at <= v_now
+       ORDER BY turn_at LIMIT 1000)
+    UNION ALL
+    (SELECT organization_id FROM job_queues WHERE NOT p_lists AND p_organization IS NULL AND videos_turn_at <= v_now
+       ORDER BY videos_turn_at LIMIT 1000)
     UNION ALL SELECT p_organization WHERE p_organization IS NOT NULL
   LOOP
-    SELECT * INTO job FROM jobs due
-      WHERE due.organization_id = v_organization AND due.next_run_at <= v_now
-        -- A slice that ends its process again and again would end every process: it is repeated after growing pauses.
-        AND (due.claim IS NULL OR due.claimed_until <= v_now - CASE WHEN due.setbacks = 0 THEN interval '0' ELSE
-          make_interval(secs => least(900, 30 * 2 ^ least(due.setbacks - 1, 10))) END)
-        AND job_slice_kind(due, p_lists) IS NOT NULL
-      ORDER BY due.next_run_at LIMIT 1 FOR UPDATE SKIP LOCKED;
-    EXIT WHEN FOUND;
-    PERFORM FROM job_queues WHERE organization_id = v_organization AND NOT EXISTS (
-      SELECT FROM jobs WHERE organization_id = v_organization AND next_run_at <= v_now) FOR UPDATE SKIP LOCKED;
+    SELECT * INTO job FROM job_next(v_organization, p_lists);
+    EXIT WHEN job.id IS NOT NULL;
+    PERFORM FROM job_queues WHERE organization_id = v_organization
+      AND NOT EXISTS (SELECT FROM jobs WHERE p_lists AND organization_id = v_organization AND next_run_at <= v_now)
+      AND NOT EXISTS (SELECT FROM jobs WHERE NOT p_lists AND organization_id = v_organization AND videos_at <= v_now)
+      FOR UPDATE SKIP LOCKED;
     -- A job that was created since then is seen by a later statement only.
-    IF FOUND THEN
+    IF FOUND AND p_lists THEN
       UPDATE job_queues SET turn_at = (SELECT min(next_run_at) FROM jobs WHERE organization_id = v_organization)
+        WHERE organization_id = v_organization;
+    ELSIF FOUND THEN
+      UPDATE job_queues SET videos_turn_at = (SELECT min(videos_at) FROM jobs WHERE organization_id = v_organization)
         WHERE organization_id = v_organization;
     END IF;
   END LOOP;
@@ -53,8 +77,10 @@ BEGIN
     RETURN;
   END IF;
   -- Another claim that holds the row sets the same time.
-  UPDATE job_queues SET turn_at = v_now, last_turn_at = v_now WHERE organization_id = (
-    SELECT organization_id FROM job_queues WHERE organization_id = job.organization_id FOR UPDATE SKIP LOCKED);
+  UPDATE job_queues SET turn_at = v_now, last_turn_at = v_now,
+      videos_turn_at = CASE WHEN videos_turn_at > v_now THEN videos_turn_at WHEN videos_turn_at IS NOT NULL THEN v_now END
+    WHERE organization_id = (
+      SELECT organization_id FROM job_queues WHERE organization_id = job.organization_id FOR UPDATE SKIP LOCKED);
   old_state := job.state;
   UPDATE jobs SET claim = p_claim, claimed_until = v_now + make_interval(secs => p_lease_seconds),
       started_at = coalesce(started_at, v_now), setbacks = setbacks + (claim IS NOT NULL)::integer

@@ -48,20 +48,50 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER job_changed BEFORE UPDATE ON jobs FOR EACH ROW EXECUTE FUNCTION job_changed();
 
+-- Sets when videos of a job are due: with its next slice, or the first that is tried later. A check that is due comes first.
+CREATE OR REPLACE FUNCTION job_videos_due() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.videos_at := NULL;
+  IF NEW.succeeded + NEW.failed < NEW.total AND NEW.next_run_at IS NOT NULL AND coalesce(NEW.next_check_at > NEW.next_run_at, true)
+  THEN
+    -- A new job that has videos has none that was tried.
+    NEW.videos_at := CASE WHEN TG_OP = 'INSERT' OR EXISTS (
+        SELECT FROM job_videos WHERE job_id = NEW.id AND state = 'pending' AND coalesce(retry_at <= NEW.next_run_at, true))
+      THEN NEW.next_run_at
+      ELSE (SELECT min(retry_at) FROM job_videos WHERE job_id = NEW.id AND state = 'pending') END;
+  END IF;
+  RETURN NEW;
+END $$;
+-- After job_changed, which can change next_run_at: triggers run in the order of their names.
+CREATE OR REPLACE TRIGGER job_videos_due_first BEFORE INSERT ON jobs FOR EACH ROW EXECUTE FUNCTION job_videos_due();
+CREATE OR REPLACE TRIGGER job_videos_due BEFORE UPDATE ON jobs FOR EACH ROW
+  WHEN (NEW.next_run_at IS DISTINCT FROM OLD.next_run_at OR NEW.claim IS NULL AND OLD.claim IS NOT NULL)
+  EXECUTE FUNCTION job_videos_due();
+
+-- The turn of an organization when a slice of it is due at a time.
+CREATE OR REPLACE FUNCTION job_turn(p_turn_at timestamptz, p_last_turn_at timestamptz, p_due_at timestamptz)
+RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+  SELECT CASE WHEN p_due_at IS NULL OR p_turn_at <= p_due_at THEN p_turn_at
+              WHEN p_due_at > clock_now() THEN p_due_at ELSE least(p_last_turn_at, p_due_at) END
+$$;
+
 -- Puts the organization of a job that is due earlier than before in its place: an organization that has waited for a job has
 -- waited for its turn too. The next slice of a job that runs is never earlier, so slices do not wait for this row.
 CREATE OR REPLACE FUNCTION job_due() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO job_queues AS queue (organization_id, turn_at) VALUES (NEW.organization_id, 'epoch')
-    ON CONFLICT (organization_id) DO UPDATE SET turn_at =
-        CASE WHEN NEW.next_run_at > clock_now() THEN NEW.next_run_at ELSE least(queue.last_turn_at, NEW.next_run_at) END
-      WHERE coalesce(queue.turn_at, 'infinity') > NEW.next_run_at;
+  INSERT INTO job_queues AS queue (organization_id, turn_at, videos_turn_at)
+    VALUES (NEW.organization_id, 'epoch', CASE WHEN NEW.videos_at IS NOT NULL THEN timestamptz 'epoch' END)
+    ON CONFLICT (organization_id) DO UPDATE SET
+        turn_at = job_turn(queue.turn_at, queue.last_turn_at, NEW.next_run_at),
+        videos_turn_at = job_turn(queue.videos_turn_at, queue.last_turn_at, NEW.videos_at)
+      WHERE coalesce(queue.turn_at, 'infinity') > NEW.next_run_at OR coalesce(queue.videos_turn_at, 'infinity') > NEW.videos_at;
   RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER job_due_first AFTER INSERT ON jobs FOR EACH ROW WHEN (NEW.next_run_at IS NOT NULL)
   EXECUTE FUNCTION job_due();
 CREATE OR REPLACE TRIGGER job_due AFTER UPDATE ON jobs FOR EACH ROW
-  WHEN (NEW.next_run_at < coalesce(OLD.next_run_at, 'infinity')) EXECUTE FUNCTION job_due();
+  WHEN (NEW.next_run_at < coalesce(OLD.next_run_at, 'infinity') OR NEW.videos_at < coalesce(OLD.videos_at, 'infinity'))
+  EXECUTE FUNCTION job_due();
 
 -- The next slice of each job of an organization that is deleted cancels the job.
 CREATE OR REPLACE FUNCTION job_organization_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
