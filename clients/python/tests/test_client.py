@@ -317,6 +317,8 @@ class Following(unittest.TestCase):
         with ScriptedService(*pages) as service:
             (entry,) = service.client().jobs.results("job_1")
         self.assertEqual((entry["cursor"], entry["position"], service.pauses), ("1.a", 4, [2]))
+        paths = ["/jobs/job_1/results?limit=100", *2 * ["/jobs/job_1/results?after=1.a&limit=100"]]
+        self.assertEqual([one.path for one in service.sent], paths)
 
 
 class Lists(unittest.TestCase):
