@@ -189,6 +189,23 @@ describe('the command follow', () => {
     expect(indexOf(out).subscription?.after).toBe(4);
   });
 
+  it('says once what it waits for when the limit is used up, and goes on when that is raised', async () => {
+    const setLimit = (limit: number | null) =>
+      database.dataSource.query("UPDATE organizations SET monthly_limit = $1 WHERE id = 'org_commands'", [limit]);
+    await setLimit(0);
+    const out = newDirectory();
+    const { child, closed, errorOutput } = follow('@3-videos-no-46', out, '--start', '2');
+    try {
+      await once(child.stderr, 'readable');
+    } finally {
+      await setLimit(null);
+    }
+    await until(() => filesOf(out).size === 2);
+    child.kill('SIGINT');
+    expect(await closed).toEqual([0, null]);
+    expect(await errorOutput).toMatch(/^The monthly limit of 0 transcripts is used up\. Waiting until \S+Z or .*\n$/);
+  });
+
   it('ends with one line for what cannot be followed there, and leaves nothing', async () => {
     const out = newDirectory();
     const unknown = await run('follow', '@no-such-channel', '--out', out);

@@ -77,6 +77,7 @@ const OF_VIDEOS: readonly SliceOutcome[] = [
 const READ: SliceOutcome = {
   type: 'read',
   videos: [{ entry: failedEntry(unlistedVideo('northwind00'), { code: 'video_private' }) }],
+  free: false,
   stopped: false,
   durationSeconds: 1,
 };

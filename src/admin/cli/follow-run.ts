@@ -16,6 +16,7 @@ import {
 } from './archive-files.js';
 import type { LocalService } from './local-service.js';
 import type { CommandResult } from './output.js';
+import { QuotaNotice } from './quota-notice.js';
 
 /** The options of the command. */
 export type FollowFlags = { out: string; checkMinutes: number; start?: Start | undefined } & Partial<ArchiveForm>;
@@ -97,6 +98,7 @@ class FollowRun {
   /** The place in the feed up to which the directory has it; undefined until the index marks the directory. */
   private after: number | undefined;
   private taken = 0;
+  private readonly quota: QuotaNotice;
 
   constructor(
     public subscription: Subscription,
@@ -104,6 +106,7 @@ class FollowRun {
     private readonly files: ArchiveFiles,
     private readonly report: (line: string, stays?: boolean) => void,
   ) {
+    this.quota = new QuotaNotice(service.client, report);
     if (files.subscription?.id === subscription.id) this.after = files.subscription.after;
   }
 
@@ -113,6 +116,7 @@ class FollowRun {
         await this.takeResults();
         const { reason, checkedAt } = this.subscription;
         if (reason === 'channel_not_found' && checkedAt === null) throw new ChannelNotFoundError();
+        await this.quota.update(this.subscription);
         this.report(progressOf(this.subscription, this.files.written));
         await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
       }

@@ -140,7 +140,9 @@ BEGIN
       -- Pages that add nothing were read before, so that a list that is refused again and again is read ever more seldom.
       setbacks = CASE WHEN v_added > 0 THEN 0 ELSE setbacks + (v_page.list_retry_seconds IS NOT NULL)::integer END,
       claim = NULL, claimed_until = NULL,
-      state = CASE WHEN finished_at IS NULL THEN 'running' ELSE state END, reason = NULL, next_run_at = clock_now()
+      -- A page does not know whether there is quota again.
+      state = CASE WHEN finished_at IS NULL AND reason IS DISTINCT FROM 'plan_limit_exceeded' THEN 'running' ELSE state END,
+      reason = CASE WHEN reason = 'plan_limit_exceeded' THEN reason END, next_run_at = clock_now()
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;

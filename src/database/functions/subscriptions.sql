@@ -10,11 +10,12 @@ RETURNS timestamptz LANGUAGE sql STABLE AS $$
 $$;
 
 -- When a subscription has its next slice: the next check, or a pending video before it, but none of them before p_videos_at.
--- While it is paused it has checks only, or nothing until its caller or its plan lets it go on.
+-- While it is paused it has checks only, or nothing until its caller or its plan lets it go on; without quota it has both, for
+-- what costs nothing.
 CREATE OR REPLACE FUNCTION subscription_next_run(p_job jobs, p_videos_at timestamptz)
 RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  IF p_job.state = 'paused' THEN
+  IF p_job.state = 'paused' AND p_job.reason <> 'plan_limit_exceeded' THEN
     RETURN CASE WHEN p_job.reason NOT IN ('paused_by_caller', 'plan_changed') THEN p_job.next_check_at END;
   ELSIF p_job.next_check_at <= p_videos_at THEN
     RETURN p_job.next_check_at;

@@ -1,8 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { PlanLimitExceededError } from '../../domain/errors.js';
+import { languageChoice } from '../../domain/language-codes.js';
 import type { Upload } from '../../domain/transcript.js';
 import { VideoPlatform, type UploadsListPage } from '../../platform/video-platform.js';
 import { QuotaService } from '../../quota/quota.service.js';
+import { TranscriptCache } from '../../transcripts/cache/transcript-cache.js';
 import type { TranscriptText } from '../../transcripts/cache/transcript-text.js';
 import type { Call } from '../../transcripts/call.js';
 import { GzipMember } from '../../transcripts/cache/gzip-member.js';
@@ -22,6 +24,7 @@ import { SliceRepository } from './slice.repository.js';
 import {
   dispositionOf,
   isBlocked,
+  isUsedUp,
   type ClaimedSlice,
   type Disposition,
   type ListedPage,
@@ -35,6 +38,9 @@ import {
 
 /** Few enough for a slice to end within the deadline of a call, and for organizations to take turns often. */
 const SLICE_VIDEOS = 25;
+/** Without quota, so many pending videos are looked up in the cache, in parts that are as large as a call. */
+const FREE_VIDEOS_LOOKED_UP = 1_000;
+const FREE_VIDEOS_PART = 100;
 
 const logger = new Logger('SliceReader');
 
@@ -70,6 +76,7 @@ export class SliceReader {
     private readonly channels: ChannelUploads,
     private readonly platform: VideoPlatform,
     private readonly transcripts: TranscriptsService,
+    private readonly cache: TranscriptCache,
     private readonly quota: QuotaService,
   ) {}
 
@@ -109,10 +116,13 @@ export class SliceReader {
     const startedAtMs = performance.now();
     // After a block, one video finds out whether the platform serves the service again.
     const probes = slice.job.reason === 'upstream_blocked';
-    const videos = await this.store.pendingVideos(slice.job.id, { count: probes ? 1 : SLICE_VIDEOS, random: probes });
+    let videos = await this.store.pendingVideos(slice.job.id, { count: probes ? 1 : SLICE_VIDEOS, random: probes });
     if (videos.length === 0) return { type: 'nothing_due' };
-    const again = new Set(videos.flatMap(({ retries, upload }) => (retries > 0 ? [upload.videoId] : [])));
-    const plan = await this.plan(slice, videos.map(requestedUpload), again, stop);
+    let plan = await this.plan(slice, videos, stop);
+    if ('type' in plan && isUsedUp(plan)) {
+      videos = await this.freeVideos(slice.job);
+      if (videos.length > 0) plan = await this.plan(slice, videos, stop);
+    }
     if ('type' in plan) return plan;
     try {
       const read = await this.read(plan, videos, { withPositions: slice.subscription === null });
@@ -121,7 +131,8 @@ export class SliceReader {
       const conditions = { blocked: isBlocked(read), stopped, nowMs: slice.nowMs, retry };
       const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
-      const outcome: SliceOutcome = { type: 'read', videos: read, stopped, durationSeconds };
+      const free = plan.reservation === undefined;
+      const outcome: SliceOutcome = { type: 'read', videos: read, free, stopped, durationSeconds };
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
       const results = { reservation: plan.reservation, ...storedForms(decisions, slice.subscription !== null) };
       return { outcome, results, decided, pending: read.length - decided.length };
@@ -139,12 +150,12 @@ export class SliceReader {
   /** Plans as many of the videos as the quota allows. */
   private async plan(
     slice: ClaimedSlice,
-    uploads: readonly Upload[],
-    again: ReadonlySet<string>,
+    videos: readonly PendingVideo[],
     stop: AbortSignal,
   ): Promise<CallPlan | SliceOutcome> {
     const { job, organizationId, keyId } = slice;
-    const source = () => Promise.resolve({ ...headerOf(job), uploads: [...uploads] });
+    const again = triedAgain(videos);
+    const source = () => Promise.resolve({ ...headerOf(job), uploads: videos.map(requestedUpload) });
     const payer = { organizationId, keyId, requestId: job.id };
     const options = { startedAtMs: performance.now(), responseEnd: stop, background: true };
     try {
@@ -152,8 +163,22 @@ export class SliceReader {
     } catch (error) {
       if (!(error instanceof PlanLimitExceededError)) throw error;
       if (error.fitting === 0) return { type: 'without_quota', quota: error.decided };
-      return this.plan(slice, uploads.slice(0, error.fitting), again, stop);
+      return this.plan(slice, videos.slice(0, error.fitting), stop);
     }
+  }
+
+  /** Some pending videos that cost nothing: other organizations have paid for them, or it is known why they have no text. */
+  private async freeVideos({ id, request }: JobDto): Promise<PendingVideo[]> {
+    // Another choice each time, so that of a long list each one has its turn.
+    const pending = await this.store.pendingVideos(id, { count: FREE_VIDEOS_LOOKED_UP, random: true });
+    for (let from = 0; from < pending.length; from += FREE_VIDEOS_PART) {
+      const part = pending.slice(from, from + FREE_VIDEOS_PART);
+      const ids = part.map(({ upload }) => upload.videoId);
+      const cached = await this.cache.getMany(ids, languageChoice(request), triedAgain(part));
+      const free = part.filter((video, index) => cached[index] ?? requestedUpload(video).failure);
+      if (free.length > 0) return free.slice(0, SLICE_VIDEOS).sort((one, other) => one.position - other.position);
+    }
+    return [];
   }
 
   /**
@@ -208,6 +233,10 @@ export function requestedPart(
   const wanted = newer.filter((upload) => isOfKinds(upload, kinds));
   const unique = [...new Map(wanted.map((upload) => [upload.videoId, upload])).values()];
   return { uploads: unique, next: end === -1 ? next : null, incomplete: end === -1 && incomplete };
+}
+
+function triedAgain(videos: readonly PendingVideo[]): Set<string> {
+  return new Set(videos.flatMap(({ retries, upload }) => (retries > 0 ? [upload.videoId] : [])));
 }
 
 /** What the list stated may have passed when a video is tried again: a stream has ended, or members are not the only ones. */

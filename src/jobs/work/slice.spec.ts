@@ -34,7 +34,7 @@ function disposition(entry: Entry, { retries = 0, givenUp = false, blocked = fal
 }
 
 function end(videos: readonly ReadVideo[], { setbacks = 0, stopped = false, durationSeconds = 3 } = {}): SliceEnd {
-  return endOfJob({ job: NEW_JOB_EXAMPLE, setbacks }, { type: 'read', videos, stopped, durationSeconds });
+  return endOfJob({ job: NEW_JOB_EXAMPLE, setbacks }, { type: 'read', videos, free: false, stopped, durationSeconds });
 }
 
 describe('a video after a slice', () => {
@@ -146,7 +146,13 @@ describe('a job after a slice', () => {
     ],
     [
       'only the cache served',
-      { type: 'read', videos: [CACHED], stopped: false, durationSeconds: 3 },
+      {
+        type: 'read',
+        videos: [CACHED, video(failed('video_private'))],
+        free: true,
+        stopped: false,
+        durationSeconds: 3,
+      },
       { ...goesOn, ...paused, setbacks: 3 },
     ],
     [
@@ -154,7 +160,11 @@ describe('a job after a slice', () => {
       { type: 'without_quota', quota: { limit: 5, used: 4 } },
       { ...goesOn, ...paused, delaySeconds: 5, setbacks: 3 },
     ],
-    ['a video was served', { type: 'read', videos: [FETCHED], stopped: false, durationSeconds: 3 }, goesOn],
+    [
+      'a video was served',
+      { type: 'read', videos: [FETCHED], free: false, stopped: false, durationSeconds: 3 },
+      goesOn,
+    ],
     [
       'the organization was deleted',
       { type: 'organization_deleted' },

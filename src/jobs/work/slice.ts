@@ -95,8 +95,17 @@ export type SliceOutcome =
   | { type: 'busy'; retryAfterSeconds: number }
   /** Not even one video fits into the quota, or into what the key may use of it. */
   | { type: 'without_quota'; quota: Pick<QuotaCounts, 'limit' | 'used'> }
-  /** @param durationSeconds the pace states at the start of the slice when it can serve what it holds back */
-  | { type: 'read'; videos: readonly Pick<ReadVideo, 'entry'>[]; stopped: boolean; durationSeconds: number };
+  /**
+   * @param free nothing had to be fetched
+   * @param durationSeconds the pace states at the start of the slice when it can serve what it holds back
+   */
+  | {
+      type: 'read';
+      videos: readonly Pick<ReadVideo, 'entry'>[];
+      free: boolean;
+      stopped: boolean;
+      durationSeconds: number;
+    };
 
 /** What a slice makes of its job, unless the job is complete or was canceled. */
 export interface SliceEnd {
@@ -127,6 +136,8 @@ export function listRetrySeconds(setbacks: number): number {
 export const BUSY_SECONDS = 30;
 /** Other calls hold the rest of the quota, for as long as they run. */
 const RESERVED_SECONDS = 5;
+/** Without quota, what costs nothing is looked for again. */
+const FREE_SECONDS = 3_600;
 
 export interface ReadVideo extends PendingVideo {
   entry: Entry;
@@ -170,15 +181,25 @@ export function dispositionOf(
   return retry({ code, retries, lastCode, ageSeconds }) ?? 'decided';
 }
 
+/** Whether no quota is left, and not only held by other calls. */
+export function isUsedUp(outcome: SliceOutcome): boolean {
+  return outcome.type === 'without_quota' && outcome.quota.used >= outcome.quota.limit;
+}
+
 const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks: 0, restartList: false };
 /** Until something outside of the job changes. */
 const STOPS: SliceEnd = { ...GOES_ON, delaySeconds: null };
 const BLOCKED = { state: 'paused', reason: 'upstream_blocked' } as const;
+const WITHOUT_QUOTA = { state: 'paused', reason: 'plan_limit_exceeded', delaySeconds: FREE_SECONDS } as const;
 
 /** Decides what a slice makes of its job. */
 export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, outcome: SliceOutcome): SliceEnd {
-  // A pause for a block goes on until the platform has served a slice.
-  const unserved: SliceEnd = job.reason === 'upstream_blocked' ? { ...GOES_ON, ...BLOCKED, setbacks } : GOES_ON;
+  // A pause for a block goes on until the platform has served a slice, and one for the quota until something was reserved.
+  const { reason } = job;
+  const unserved: SliceEnd =
+    reason === 'upstream_blocked' || reason === 'plan_limit_exceeded'
+      ? { ...GOES_ON, state: 'paused', reason, setbacks }
+      : GOES_ON;
   const setback = { ...unserved, delaySeconds: setbackDelaySeconds(setbacks), setbacks: setbacks + 1 };
   switch (outcome.type) {
     case 'organization_deleted':
@@ -189,8 +210,8 @@ export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks
     case 'playlist_not_found':
       return { ...STOPS, state: 'failed', reason: outcome.type };
     case 'without_quota':
-      if (outcome.quota.used < outcome.quota.limit) return { ...unserved, delaySeconds: RESERVED_SECONDS };
-      return { ...STOPS, state: job.request.onQuota === 'fail' ? 'failed' : 'paused', reason: 'plan_limit_exceeded' };
+      if (!isUsedUp(outcome)) return { ...unserved, delaySeconds: RESERVED_SECONDS };
+      return { ...GOES_ON, ...WITHOUT_QUOTA, ...(job.request.onQuota === 'fail' && { state: 'failed' }) };
     case 'blocked':
       return { ...setback, ...BLOCKED };
     case 'nothing_due':
@@ -202,7 +223,8 @@ export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks
     case 'failed':
       return { ...setback, restartList: outcome.restartList };
     case 'read': {
-      const { videos, stopped, durationSeconds } = outcome;
+      const { videos, free, stopped, durationSeconds } = outcome;
+      if (free) return unserved;
       if (isBlocked(videos)) return { ...setback, ...BLOCKED };
       const served = videos.some(isServed);
       const goesOn = served ? GOES_ON : unserved;

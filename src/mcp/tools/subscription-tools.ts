@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { invalidField } from '../../domain/errors.js';
-import { languageChoice } from '../../domain/language-codes.js';
 import { Field, Fields, Picked, Restated } from '../../http/routes/field.js';
 import { ResultsQueryDto, UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
 import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
 import { SubscriptionDto, type SubscriptionsPageDto } from '../../jobs/dto/subscription.dto.js';
+import { textFormOf } from '../../transcripts/call-plan.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';
 import { codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
@@ -122,8 +122,7 @@ export const getNewTranscripts = defineTool({
     const room = charactersMax - footOf(subscription, UPLOADS_MAX, cursorAt(UPLOADS_MAX, UPLOADS_MAX)).length;
     const text = new TextPage({
       headingLevel: 2,
-      languages: languageChoice(subscription.request),
-      chunkSeconds: subscription.request.chunkSeconds ?? undefined,
+      ...textFormOf(subscription.request),
       range: [0, null],
       maxChars: room,
     });
