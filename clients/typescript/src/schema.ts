@@ -1557,6 +1557,8 @@ export interface components {
             oldest?: string;
             /** @description With `results_expired` of a subscription or the feed: how many entries after the cursor have expired. */
             expired?: number;
+            /** @description With `language_unavailable` of a call about one video: every caption track of the video. */
+            captionTracks?: components["schemas"]["CaptionTrack"][];
         };
         InvalidField: {
             /** @description The name of the invalid parameter or body field. */
