@@ -3,6 +3,7 @@ import type { Segment, Transcript } from '../domain/transcript.js';
 import { VIDEO_ID } from '../domain/references/video-reference.js';
 import type { RequestContext } from '../http/server/request-context.js';
 import { fromStored, storedForm, type Wanted } from '../http/routes/validation.js';
+import { textFormOf } from '../transcripts/call-plan.js';
 import { inflate, readTranscript, type TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { chunked } from '../transcripts/formats/chunks.js';
 import {
@@ -110,9 +111,7 @@ export async function readTexts(
     cursorAt(ids, Number.MAX_SAFE_INTEGER),
   );
   const room = maxChars - longest.length;
-  const chunkSeconds = request.chunkSeconds ?? undefined;
-  const form = { headingLevel, languages: delivery.plan.languages, chunkSeconds, range } as const;
-  const page = new TextPage({ maxChars: room, ...form });
+  const page = new TextPage({ maxChars: room, headingLevel, ...textFormOf(request), range });
   const entries: Entry[] = [];
   let next: string | null = null;
   for await (const event of delivery.events('listed')) {

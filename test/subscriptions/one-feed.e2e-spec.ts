@@ -293,7 +293,7 @@ describe('labels', () => {
 });
 
 describe('the channel of a new subscription', () => {
-  it('is looked up first: one that does not exist is 404, and one that cannot be asked for in time is looked up later', async () => {
+  it('is looked up first, and one that does not exist is 404 and creates nothing', async () => {
     const created = await follow(service, organization.key, { channel: '@tidewater' });
     expect(created).toMatchObject({ channel: { handle: '@tidewater' }, startFound: null });
     const unknown = await onSubscriptions(service, organization.key, 'POST', '', { channel: '@no-such-channel-42' });

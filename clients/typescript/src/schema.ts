@@ -1607,7 +1607,7 @@ export interface components {
              * @description A stable error code.
              * @enum {string}
              */
-            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "invalid_token" | "plan_limit_exceeded" | "feature_not_in_plan" | "scope_missing" | "organization_not_linked" | "client_blocked" | "admin_role_required" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "subscription_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "cursor_unknown" | "rate_limited" | "too_many_jobs" | "too_many_subscriptions" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
+            code: "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_blocked" | "upstream_busy" | "upstream_timeout" | "upstream_failure" | "invalid_request" | "unauthorized" | "invalid_api_key" | "invalid_token" | "plan_limit_exceeded" | "feature_not_in_plan" | "scope_missing" | "organization_not_linked" | "client_blocked" | "admin_role_required" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "subscription_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "cursor_unknown" | "rate_limited" | "too_many_jobs" | "too_many_subscriptions" | "internal_error" | "service_unavailable";
             /** @description A message for developers. Its wording may change; match on `code` instead. */
             message: string;
             /** @description Whether the same request can succeed later. */
@@ -2669,8 +2669,8 @@ export interface operations {
                      *           "cached": false,
                      *           "error": {
                      *             "code": "transcript_unavailable",
-                     *             "retryable": false,
-                     *             "message": "This video has no captions."
+                     *             "message": "This video has no captions.",
+                     *             "retryable": false
                      *           }
                      *         }
                      *       ],
@@ -3211,8 +3211,8 @@ export interface operations {
                      *           "cached": false,
                      *           "error": {
                      *             "code": "transcript_unavailable",
-                     *             "retryable": false,
-                     *             "message": "This video has no captions."
+                     *             "message": "This video has no captions.",
+                     *             "retryable": false
                      *           }
                      *         }
                      *       ],
@@ -3797,8 +3797,8 @@ export interface operations {
                      *           "cached": false,
                      *           "error": {
                      *             "code": "transcript_unavailable",
-                     *             "retryable": false,
-                     *             "message": "This video has no captions."
+                     *             "message": "This video has no captions.",
+                     *             "retryable": false
                      *           }
                      *         }
                      *       ],
@@ -4526,8 +4526,8 @@ export interface operations {
                      *           "cached": false,
                      *           "error": {
                      *             "code": "transcript_unavailable",
-                     *             "retryable": false,
-                     *             "message": "This video has no captions."
+                     *             "message": "This video has no captions.",
+                     *             "retryable": false
                      *           }
                      *         }
                      *       ],
@@ -6017,8 +6017,8 @@ export interface operations {
                      *           "cached": false,
                      *           "error": {
                      *             "code": "transcript_unavailable",
-                     *             "retryable": false,
-                     *             "message": "This video has no captions."
+                     *             "message": "This video has no captions.",
+                     *             "retryable": false
                      *           }
                      *         }
                      *       ],
@@ -7550,8 +7550,8 @@ export interface operations {
                      *           "cached": false,
                      *           "error": {
                      *             "code": "transcript_unavailable",
-                     *             "retryable": false,
-                     *             "message": "This video has no captions."
+                     *             "message": "This video has no captions.",
+                     *             "retryable": false
                      *           }
                      *         }
                      *       ],

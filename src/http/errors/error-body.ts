@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ERROR_STATUSES, type ErrorCode } from '../../domain/error-codes.js';
+import { ERROR_CODES } from '../../domain/error-codes.js';
 import type { DomainError, ErrorFields } from '../../domain/errors.js';
 import { count, dateTime } from '../../domain/schema-fields.js';
 
@@ -42,7 +42,7 @@ const ONLY_SOME = {
 
 const ErrorDto = z
   .object({
-    code: z.enum(Object.keys(ERROR_STATUSES) as ErrorCode[]).describe('A stable error code.'),
+    code: z.enum(ERROR_CODES).describe('A stable error code.'),
     message: z.string().describe('A message for developers. Its wording may change; match on `code` instead.'),
     retryable: z.boolean().describe('Whether the same request can succeed later.'),
     requestId: z.string().describe('Identifies the request in the logs of the service. Also sent as `X-Request-Id`.'),

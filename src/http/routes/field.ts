@@ -136,16 +136,16 @@ export const Field = {
     rule = max === Infinity ? `an integer of at least ${min} in decimal digits` : `an integer from ${min} to ${max}`,
     ...stated
   }: Stated & { min: number; max?: number; cap?: number; rule?: string }): PropertyDecorator {
-    const capped = cap === undefined ? '' : `. Values above ${cap} are treated as ${cap}`;
+    const capped = cap === undefined ? [] : [`Values above ${cap} are treated as ${cap}`];
     const isValid = (value: unknown) => Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
     return field(
       {
         schema: { type: 'integer', minimum: min, ...(max < Infinity && { maximum: max }) },
         parse: fromDigits,
         ...(cap !== undefined && { normalize: (value: number) => Math.min(value, cap) }),
-        fault: (value) => (isValid(value) ? undefined : `must be ${rule}${capped}`),
+        fault: (value) => (isValid(value) ? undefined : [`must be ${rule}`, ...capped].join('. ')),
       },
-      stated,
+      { ...stated, description: [stated.description, ...capped.map((words) => `${words}.`)].join(' ') },
     );
   },
 

@@ -18,7 +18,7 @@ export class PageQueryDto {
     min: 1,
     cap: PAGE_SIZE_MAX,
     default: PAGE_SIZE_DEFAULT,
-    description: `The maximum number of entries of the list to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
+    description: 'The maximum number of entries of the list to return.',
   })
   limit: number;
 
@@ -64,14 +64,14 @@ export function readInput<T extends object>(
   const details = [
     ...repeated.flatMap((field) => (names.includes(field) ? [{ field, message: `${field} must be given once.` }] : [])),
     ...wrong.filter(({ field }) => !repeated.includes(field)),
-    ...unknownParameters(unknown, (name) => {
-      const shown = redact(name).slice(0, NAME_SHOWN_MAX);
-      // Of `limit[]=1` it is `limit`, as the caller meant it.
-      return { field: shown.split('[', 1)[0] || shown, message: unknownParameterMessage(shown, of, names) };
-    }),
   ];
-  if (details.length > 0) throw new InvalidRequestError(details);
-  return read;
+  if (details.length === 0 && unknown.length === 0) return read;
+  const unknownDetails = unknownParameters(unknown, (name) => {
+    const shown = redact(name).slice(0, NAME_SHOWN_MAX);
+    // Of `limit[]=1` it is `limit`, as the caller meant it.
+    return { field: shown.split('[', 1)[0] || shown, message: unknownParameterMessage(shown, of, names) };
+  });
+  throw new InvalidRequestError([...details, ...unknownDetails]);
 }
 
 /** Also of a body that its handler reads: what it calls recurses too. */

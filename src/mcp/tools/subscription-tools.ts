@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { languageChoice } from '../../domain/language-codes.js';
 import { Field, Fields, Picked, Restated } from '../../http/routes/field.js';
 import { UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
 import { CreateSubscriptionDto, FeedQueryDto } from '../../jobs/dto/subscriptions-request.dto.js';
 import { SubscriptionDto, type SubscriptionsPageDto } from '../../jobs/dto/subscription.dto.js';
 import type { ResultsPart } from '../../jobs/results/results-part.js';
+import { textFormOf } from '../../transcripts/call-plan.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';
 import { channelLine, codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
@@ -146,8 +146,7 @@ export const getNewTranscripts = defineTool({
     const room = charactersMax - footOf(longest, cursorAt(longest, UPLOADS_MAX), true).length;
     const text = new TextPage({
       headingLevel: 2,
-      languages: subscription ? languageChoice(subscription.request) : [],
-      chunkSeconds: subscription?.request.chunkSeconds ?? undefined,
+      ...(subscription ? textFormOf(subscription.request) : { languages: [] }),
       range: [0, null],
       maxChars: room,
     });

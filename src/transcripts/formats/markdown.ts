@@ -37,7 +37,7 @@ const SENTENCE_SECONDS = 45;
 
 /** How the caller asked for the texts. */
 export interface TextForm {
-  /** Of several languages each gets a heading. */
+  /** As `languageChoice` returns them. Of several languages each gets a heading. */
   languages: readonly string[];
   /** Of the chunks that the segments are joined to, each of which is a paragraph; without it a paragraph is about a minute. */
   chunkSeconds?: number | undefined;
