@@ -237,8 +237,8 @@ BEGIN
     END IF;
     v_due := subscription_next_run(job, v_due);
     IF job.deleted_at IS NULL AND v_counts.events IS NOT NULL THEN
-      PERFORM log_append(job, job.succeeded + job.failed);
-      PERFORM subscription_upload_events(job, v_counts.events);
+      PERFORM log_append(job, v_counts.events);
+      PERFORM subscription_upload_events(job, cardinality(v_counts.events));
     END IF;
   -- When all its videos are tried again later, it has no slice before, unless a page of its list is due. Without a delay it has
   -- none.
