@@ -142,6 +142,24 @@ describe('the feed', () => {
     expect(lines).toHaveLength(3);
   });
 
+  it('is filtered by channel, as the list is, whatever characters the name of a followed channel has', async () => {
+    const id = await followed({ channel: '@tidewater', start: 1 });
+    for (const name of ['\\u0000', '\\ud800', '\\"handle\\":\\"@other\\"']) {
+      const channel = `{"id":"UC","name":"${name}","handle":"@Tidewater"}`;
+      await service.query(`UPDATE jobs SET channel = '${channel}' WHERE id = '${id}'`);
+      for (const [wanted, found] of [
+        ['@tideWater', [id]],
+        ['@other', []],
+      ] as const) {
+        const { body } = await get(`/subscriptions?channel=${wanted}`);
+        expect(body.subscriptions).toMatchObject(found.map((each) => ({ id: each })));
+        expect((await feed(`?channel=${wanted}`)).results).toMatchObject(
+          found.map((each) => ({ subscriptionId: each })),
+        );
+      }
+    }
+  });
+
   it('goes on after the entry of a subscription that was deleted', async () => {
     const kept = await followed({ channel: '@tidewater', start: 1 });
     const deleted = await followed({ channel: '@3-videos-no-75', start: 2 });
@@ -274,7 +292,7 @@ describe('a repeated request', () => {
 
 describe('labels', () => {
   it('are returned and filtered by, of jobs too, whatever a valid name is', async () => {
-    const labels = { constructor: '1', __proto_: '2', '0.a-b': `x${'é'.repeat(99)}` };
+    const labels = { constructor: '1', ['__proto__']: '2', '0.a-b': `x${'é'.repeat(99)}` };
     const headers = { Authorization: `Bearer ${organization.key}`, 'Content-Type': 'application/json' };
     const create = (given: unknown) =>
       service.request('POST', '/jobs', headers, JSON.stringify({ channel: '@tidewater', labels: given }));
