@@ -109,6 +109,8 @@ const RESULTS = `
       ON decided.bytes_before < $5
     ORDER BY video.sequence`;
 
+const KNOWS = 'SELECT id FROM jobs WHERE organization_id = $1 AND idempotency_key IN ($2, $3) LIMIT 1';
+
 /** $5 and $6 who creates it, and the name of that in the audit trail. */
 const CREATE = `
   SELECT result.outcome, ${columnsOf('(result.job)')}, CASE WHEN result.outcome = 'created' THEN audit_record(
@@ -155,6 +157,11 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
     if (outcome === 'known' && !idempotency?.identifiesRequest && !isSame()) throw this.refused('conflict');
     if (outcome === 'created') this.logger.log({ event: `${name}_created`, [`${name}Id`]: id, ...payer, ...facts });
     return toDto(row);
+  }
+
+  /** Whether a request with the idempotency key has created one that is not deleted. */
+  async knows(organizationId: string, { key, formerKey = key }: Idempotency): Promise<boolean> {
+    return (await queryWithDeadline<object[]>(this.database, KNOWS, [organizationId, key, formerKey])).length > 0;
   }
 
   /** The error when there can be no other one. */

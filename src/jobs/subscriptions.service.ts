@@ -61,7 +61,7 @@ export class SubscriptionsService {
 
   /**
    * Creates a subscription, whose channel is looked up first. The same idempotency key with the same request gives the same one
-   * again.
+   * again, also when there is no such channel any more.
    *
    * @param payer the key that creates the subscription, and the organization that is charged
    * @throws TooManySubscriptionsError | StoredResultsLimitError | IdempotencyConflictError | InvalidApiKeyError when the
@@ -75,7 +75,9 @@ export class SubscriptionsService {
   ): Promise<SubscriptionDto> {
     const request = storedForm(CreateSubscriptionDto, wanted);
     requireChannelReference(request.channel);
-    const channel = await this.findChannel(request.channel, payer.organizationId);
+    const { organizationId } = payer;
+    const isKnown = idempotency !== undefined && (await this.store.knows(organizationId, idempotency));
+    const channel = isKnown ? undefined : await this.findChannel(request.channel, organizationId);
     const columns = {
       request: JSON.stringify(toStored(CreateSubscriptionDto, request)),
       check_seconds: request.checkMinutes * SECONDS_PER_MINUTE,

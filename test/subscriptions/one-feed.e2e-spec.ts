@@ -267,6 +267,23 @@ describe('a change of a subscription', () => {
 });
 
 describe('a repeated request', () => {
+  it('gives the subscription that it has created, without YouTube, also when the channel has no longer the handle', async () => {
+    const create = () =>
+      onSubscriptions(
+        service,
+        organization.key,
+        'POST',
+        '',
+        { channel: '@no-such-channel' },
+        { 'Idempotency-Key': 'a' },
+      );
+    expect((await create()).status).toBe(404);
+    const { id } = await follow(service, organization.key, { channel: '@tidewater' });
+    await service.query(`UPDATE jobs SET idempotency_key = 'a', request = replace(request, '@tidewater', '@no-such-channel')
+      WHERE id = '${id}'`);
+    expect((await create()).body.id).toBe(id);
+  });
+
   it('is the same although a field was added since then, and another one is a conflict', async () => {
     const send = (path: string, body: object) => {
       const headers = { Authorization: `Bearer ${organization.key}`, 'Content-Type': 'application/json' };
