@@ -4,7 +4,8 @@
  */
 
 const MONTHS = 24;
-const DAYS_OF_DELIVERIES = 28;
+/** Fewer than after which deliveries that succeeded are removed. */
+const DAYS_OF_DELIVERIES = 6;
 const DUE_JOBS_PER_ORGANIZATION = 20;
 const VIDEOS_PER_DUE_JOB = 3;
 const VIDEOS_PER_FINISHED_JOB = 100;
@@ -49,6 +50,7 @@ export class Filling {
       job_videos: `job_id = '${big.jobId}' AND state = 'succeeded'`,
       webhook_deliveries: `webhook_id = '${big.webhookId}' AND state = 'succeeded'`,
       audit_entries: `organization_id = '${big.organizationId}'`,
+      log_entries: `organization_id = '${big.organizationId}'`,
     };
   }
 
@@ -61,6 +63,7 @@ export class Filling {
     await this.#calls(added);
     await this.#jobs(added, before === 0);
     await this.#deliveries(added);
+    await this.#log(added);
     await this.#copy('audit_entries', added(this.#sizes.auditEntries), {
       at: ago(MONTHS * 30.4, this.#sizes.auditEntries),
     });
@@ -90,7 +93,12 @@ export class Filling {
     });
     // No event of the service's is for these.
     const events = `ARRAY['job.failed']`;
-    await this.#copy('webhooks', from, { id: webhook('n'), organization_id: organization('n'), events });
+    await this.#copy('webhooks', from, {
+      id: webhook('n'),
+      organization_id: organization('n'),
+      events,
+      due_at: 'NULL',
+    });
   }
 
   async #calls(added) {
@@ -162,10 +170,21 @@ export class Filling {
 
   async #deliveries(added) {
     await this.#copy('webhook_deliveries', added(this.#sizes.deliveries), {
-      id: `'msg_' || md5(n::text)`,
+      ...delivery(`n::text`),
       webhook_id: this.#owner(this.#big.webhookId, webhook),
       created_at: ago(DAYS_OF_DELIVERIES, this.#sizes.deliveries),
     });
+  }
+
+  /** The log of the big organization, which its feed and replays read. */
+  async #log(added) {
+    await this.#copy('log_entries', added(this.#sizes.logEntries), {
+      sequence:
+        '(SELECT last_sequence FROM organization_logs log WHERE log.organization_id = sample.organization_id) + n',
+    });
+    await this.#client.query(
+      `UPDATE organization_logs log SET last_sequence = (SELECT max(sequence) FROM log_entries WHERE organization_id = log.organization_id)`,
+    );
   }
 
   /** Adds what the housekeeping finds, and other processes after one was killed: as much each time. */
@@ -191,13 +210,11 @@ export class Filling {
           WHERE settled_at IS NOT NULL GROUP BY 1, 2
         ON CONFLICT (organization_id, period_start) DO UPDATE SET used = excluded.used`);
     await this.#copy('webhook_deliveries', series(1, 5), {
-      id: `'msg_' || md5('old ${name}' || n)`,
+      ...delivery(`'old ${name}' || n`),
       created_at: `now() - interval '40 days'`,
     });
-    // Of one webhook: a claim, and the gauges, read a delivery of each webhook that has waiting ones, since the turn is decided
-    // between these. So their cost grows with the receivers that are down, not with what is stored.
     await this.#copy('webhook_deliveries', series(1, 20), {
-      id: `'msg_' || md5('due ${name}' || n)`,
+      ...delivery(`'due ${name}' || n`),
       state: `'pending'`,
       next_attempt_at: 'now()',
       attempts: 0,
@@ -205,6 +222,7 @@ export class Filling {
       response_status: 'NULL',
       duration_ms: 'NULL',
     });
+    await this.#client.query('UPDATE webhooks SET due_at = now() WHERE id = $1', [this.#big.webhookId]);
     const expired = expiring(`now() - interval '10 days'`);
     await this.#copy('jobs', series(1, 2), { id: job(`e${name}`, 'n'), ...expired, ...counts(2) });
     await this.#copy('job_videos', videosOf(series(1, 2), 2), video(`e${name}`));
@@ -247,6 +265,7 @@ export class Filling {
 const organization = (n) => `'bench_' || ${n}`;
 const key = (n) => `'key_' || ${n}`;
 const webhook = (n) => `'whk_' || lpad(${n}::text, 24, '0')`;
+const delivery = (name) => ({ id: `'dlv_' || md5(${name})`, event_id: `'msg_' || md5(${name})` });
 const job = (kind, n) => `'job_${kind}' || lpad(${n}::text, ${22 - kind.length}, '0')`;
 const video = (kind) => ({
   job_id: job(kind, 'n'),

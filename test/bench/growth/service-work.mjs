@@ -42,7 +42,7 @@ export class ServiceWork {
     };
   }
 
-  /** Makes one row of each kind: a settled call, a finished job with results, and a webhook that was sent its event. */
+  /** Makes rows of each kind: a settled call, a finished job with results, a subscription with two, and a webhook with their events. */
   makeSamples() {
     return this.#run(
       async () => {
@@ -50,8 +50,9 @@ export class ServiceWork {
         const { id: webhookId } = await this.#post('/webhooks', { url: this.#receiverUrl });
         await this.#get('/channels/@bench-2x10/transcripts?limit=2');
         const { id: jobId } = await this.#post('/jobs', { channel: '@bench-3x10' });
-        await this.#until('a delivery is sent', () =>
-          this.#has(`SELECT FROM webhook_deliveries WHERE state = 'succeeded'`),
+        await this.#subscription();
+        await this.#until('three events are sent', () =>
+          this.#has(`SELECT FROM webhook_deliveries WHERE state = 'succeeded' HAVING count(*) = 3`),
         );
         const { rows } = await this.#client.query('SELECT id FROM api_keys');
         return { organizationId, keyId: rows[0].id, webhookId, jobId };
@@ -124,6 +125,15 @@ export class ServiceWork {
     const { next } = await this.#get(`/webhooks/${webhookId}/deliveries?limit=5`);
     await this.#get(`/webhooks/${webhookId}/deliveries?limit=5&after=${next}`);
     for (const change of ['test', 'rotate']) await this.#post(`/webhooks/${id}/${change}`);
+    await this.#request('PATCH', `/webhooks/${id}`, { body: { url: this.#receiverUrl, labels: { user: '42' } } });
+    await this.#post(`/webhooks/${webhookId}/deliveries/${next}/retry`);
+    const { next: cursor } = await this.#get('/feed?limit=5');
+    await this.#get(`/feed?limit=5&after=${cursor}`);
+    await this.#get('/feed?limit=5&label=user:42');
+    await this.#post(`/webhooks/${id}/replay`, { after: '0' });
+    await this.#until('the entries of a replay are read', () =>
+      this.#has('SELECT FROM webhooks WHERE id = $1 AND replay_after IS NULL OR replay_after > 0', [id]),
+    );
     await this.#request('DELETE', `/webhooks/${id}`);
   }
 

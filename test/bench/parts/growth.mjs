@@ -13,6 +13,8 @@ const SIZES = {
   dueSlices: 100_000,
   deliveries: 1_000_000,
   jobEntries: 1_000_000,
+  // A read of the feed looks at up to 1,000 of them, which a tenth has with --quick too.
+  logEntries: 1_000_000,
   auditEntries: 100_000,
 };
 const QUICK_SHARE = 0.01;
