@@ -8,7 +8,7 @@ import { DELIVERY_RETENTION_DAYS, SUCCEEDED_RETENTION_DAYS } from './webhook.js'
 
 const INTERVAL_MS = 60_000;
 /** Deletes in a limited time what has accumulated. */
-const REMOVED_AT_ONCE_MAX = 10_000;
+const REMOVED_AT_ONCE_MAX = 1_000;
 
 /** $1 most rows. An array, because a join of so many rows may be planned as one of the whole table. */
 const remove = (deliveries: string): string => `
