@@ -26,7 +26,7 @@ const OF_DELETED_ORGANIZATIONS = 'organization_id IN (SELECT id FROM organizatio
 /** What is removed some rows at a time. */
 export const REMOVALS = [
   removeOlder(SUCCEEDED_RETENTION_DAYS, `= 'succeeded'`),
-  removeOlder(DELIVERY_RETENTION_DAYS, `<> 'succeeded'`),
+  removeOlder(DELIVERY_RETENTION_DAYS, `= 'failed'`),
   remove(`WHERE webhook_id = ANY (ARRAY(SELECT id FROM webhooks WHERE ${OF_DELETED_ORGANIZATIONS}))`),
 ];
 

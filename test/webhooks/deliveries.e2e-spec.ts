@@ -420,6 +420,16 @@ describe('housekeeping', () => {
     expect(await statesAfter(0.2)).toEqual([]);
   });
 
+  it('does not remove a delivery that waits to be sent again, however old it is', async () => {
+    const owner = await steps.customer();
+    receiver.respond = respondWith(500);
+    await steps.attempted(await steps.enqueued(owner), 1);
+    await service.query(`
+      UPDATE webhook_deliveries SET created_at = clock_now() - interval '31 days', next_attempt_at = clock_now() + interval '1 hour'`);
+    await clean();
+    expect((await steps.deliveriesOf(owner)).map(({ state }) => state)).toEqual(['pending']);
+  });
+
   it('removes the webhooks of a deleted organization after their deliveries', async () => {
     const owner = await steps.customer();
     await steps.attempted(await steps.enqueued(owner), 1);

@@ -47,7 +47,6 @@ const subscriptionOutput = SubscriptionDto.omit({ channel: true, request: true, 
 });
 
 class FollowInput extends Fields(
-  // In this order: a call that version 1.0 has served is known by the JSON of its input.
   Restated(Picked(CreateSubscriptionDto, 'channel', 'kinds'), { kinds: { hint: 'Only these kinds; by default all.' } }),
   LanguageInput,
   Picked(CreateSubscriptionDto, 'checkMinutes', 'start', 'labels'),
@@ -78,8 +77,7 @@ export const followChannel = defineTool({
   output: subscriptionOutput,
   async run(request, context, { subscriptions }, sent) {
     // A repeated call finds the subscription by what the caller sent: other defaults make no other request of it.
-    const [key, formerKey] = [keyOf(canonicalJson(sent)), keyOf(JSON.stringify(request))];
-    const idempotency = { key, formerKey, identifiesRequest: true };
+    const idempotency = { key: keyOf(canonicalJson(sent)), identifiesRequest: true };
     const subscription = await subscriptions.create(request, payerOf(context), idempotency, context.actor);
     context.log['subscriptionId'] = subscription.id;
     const { id } = subscription;
