@@ -15,7 +15,12 @@ import {
   TRANSCRIPTS_EXAMPLE,
 } from '../transcripts/dto/api-transcripts.js';
 import { TranscriptsQueryDto, UploadsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
-import { ChannelUploadsDto, toUploadsDto, UPLOADS_EXAMPLE, UPLOADS_RATE_LIMIT } from './dto/uploads-response.dto.js';
+import {
+  ChannelUploadsDto,
+  toUploadsDto,
+  UPLOADS_EXAMPLE,
+  UPLOADS_RATE_LIMIT,
+} from '../transcripts/dto/lists-response.dto.js';
 import { TranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
 
 const CHANNEL_PARAMETER = {

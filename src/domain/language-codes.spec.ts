@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { alternativesOf, areLanguages, canonicalLanguage, LANGUAGE_MATCHES, languageChoice } from './language-codes.js';
+import { readElement, areLanguages, canonicalLanguage, LANGUAGE_MATCHES, languageChoice } from './language-codes.js';
 
 describe('canonicalLanguage', () => {
   it.each([
@@ -58,12 +58,25 @@ describe('a list of languages', () => {
 
   it('is chosen from as a whole, or for its first', () => {
     expect(languageChoice({ languages: ['de', 'en', '*'] })).toEqual(['de', 'en', '*']);
-    expect(languageChoice({ languages: ['de', 'en', '*'], match: 'first' }).map(alternativesOf)).toEqual([
-      ['de', 'en', '*'],
+    expect(languageChoice({ languages: ['de', 'en', '*'], match: 'first' }).map(readElement)).toEqual([
+      { tracks: 'any', codes: ['de', 'en', '*'] },
     ]);
     // What is the same is cached under the same key.
     expect(languageChoice({ languages: ['de'], match: 'first' })).toEqual(languageChoice({ languages: ['de'] }));
     for (const match of LANGUAGE_MATCHES)
       expect(languageChoice({ languages: ['*'], match })).toEqual(languageChoice({ match }));
+  });
+
+  it('states the origin of the tracks with each element, and without one is as before there was a choice', () => {
+    const asked = { languages: ['de', 'en'] };
+    expect(languageChoice({ ...asked, tracks: 'any' })).toEqual(['de', 'en']);
+    expect(languageChoice({ ...asked, tracks: 'manual' }).map(readElement)).toEqual([
+      { tracks: 'manual', codes: ['de'] },
+      { tracks: 'manual', codes: ['en'] },
+    ]);
+    for (const languages of [[], ['*']])
+      expect(languageChoice({ languages, tracks: 'generated' }).map(readElement)).toEqual([
+        { tracks: 'generated', codes: ['*'] },
+      ]);
   });
 });

@@ -41,9 +41,17 @@ export const Segment = z
     text: z.string().describe('Plain text, never empty.'),
     start: seconds('Start time in seconds.'),
     duration: seconds('Time on screen in seconds. Segments can overlap.'),
+    chapter: z
+      .string()
+      .exactOptional()
+      .describe('With `chunkSeconds`, of a video with chapters: the title of the chapter.'),
   })
   .meta({ id: 'Segment' });
 export type Segment = z.infer<typeof Segment>;
+
+/** The track that each text of a transcript is from, by language code. */
+export const TextTracks = z.record(z.string(), CaptionTrack.omit({ languageCode: true }));
+export type TextTracks = z.infer<typeof TextTracks>;
 
 /** Segments by language code, in the order of the caller's preference. */
 export type Transcript = ReadonlyMap<string, readonly Segment[]>;
@@ -177,6 +185,6 @@ export function unlistedVideo(videoId: string): Upload {
 
 /** The result of reading one video: its transcript, here in the form `T`, or why it has none. */
 export type VideoOutcome<T = Transcript> =
-  | { ok: true; details: VideoDetails; transcript: T }
+  | { ok: true; details: VideoDetails; transcript: T; tracks: TextTracks }
   /** `confirmed` is false when only one source reports the failure, so that it is cached for minutes only. */
   | { ok: false; details: VideoDetails; failure: VideoFailure; confirmed?: boolean };

@@ -65,6 +65,8 @@ function refuseOtherSources(wanted: WantedJob): void {
   if (other) throw invalidField(other, `${other} cannot be combined with ${source}: a job has one source.`);
   if (source !== 'channel' && (wanted.since ?? null) !== null)
     throw invalidField('since', `since belongs to channel, and cannot be combined with ${source}.`);
-  if (source === 'videos' && (wanted.kinds ?? []).length > 0)
-    throw invalidField('kinds', 'kinds belongs to channel and playlist, and cannot be combined with videos.');
+  const filter =
+    (wanted.kinds ?? []).length > 0 ? 'kinds' : (wanted.publishedAfter ?? null) !== null ? 'publishedAfter' : null;
+  if (source === 'videos' && filter)
+    throw invalidField(filter, `${filter} belongs to channel and playlist, and cannot be combined with videos.`);
 }

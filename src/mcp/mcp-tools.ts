@@ -25,7 +25,7 @@ import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
 import { CallRate } from '../rate-limit/call-rate.js';
 import { createCounter } from '../observability/metrics-registry.js';
 import { getJob, startArchiveJob } from './tools/job-tools.js';
-import { getUsage, listChannelUploads } from './tools/list-tools.js';
+import { getUsage, listChannelUploads, listPlaylistVideos } from './tools/list-tools.js';
 import { searchChannelTranscripts } from './tools/search-tool.js';
 import { followChannel, getNewTranscripts } from './tools/subscription-tools.js';
 import { type Tool, ToolServices } from './tools/tool.js';
@@ -34,6 +34,7 @@ import { visibleText } from './visible-text.js';
 
 const TOOLS: readonly Tool[] = [
   listChannelUploads,
+  listPlaylistVideos,
   getChannelTranscripts,
   getVideoTranscript,
   searchChannelTranscripts,
@@ -79,7 +80,7 @@ const LISTED: ListToolsResult = {
     outputSchema: { type: 'object', description: outlineOf(output) },
     annotations: {
       readOnlyHint: effect === 'reads',
-      destructiveHint: false,
+      ...(effect !== 'reads' && { destructiveHint: false }),
       ...(feature === undefined && { openWorldHint: false }),
     },
   })),

@@ -22,7 +22,14 @@ function entry(videoId: string, lines: readonly string[] | undefined): Entry {
     return { videoId, ok: false, metadata, error };
   }
   const segments = lines.map((text, index) => ({ text, start: index * 7, duration: 7 }));
-  return { videoId, ok: true, metadata, transcript: storedText(JSON.stringify({ en: segments })), cached: true };
+  return {
+    videoId,
+    ok: true,
+    metadata,
+    transcript: storedText(JSON.stringify({ en: segments })),
+    cached: true,
+    tracks: {},
+  };
 }
 
 const FORM: PageForm = { maxChars: 2_000, headingLevel: 2, languages: [], range: [0, null] };

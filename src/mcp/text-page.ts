@@ -181,7 +181,7 @@ async function piecesOf(entry: PageEntry, form: PageForm, source: string): Promi
   // What was stored states which languages it has; what is fetched, those that were asked for.
   const languagesCount = 'deflated' in stored ? languages.length : Math.max(languages.length, stored.size);
   const languageLevel = languagesCount > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
-  const transcript = 'deflated' in stored ? await partOf(stored, form) : stored;
+  const transcript = 'deflated' in stored ? await partOf(stored, form, entry.metadata) : stored;
   const text = await videoText(entry.videoId, transcript, { languageLevel, chunkSeconds });
   const isEmptyPart = (range[0] > 0 || range[1] !== null) && !PARAGRAPH.test(text);
   const whole = videoNotes(entry) + (isEmptyPart ? '\nNothing is said in this part of the video.\n' : text);
@@ -189,7 +189,11 @@ async function piecesOf(entry: PageEntry, form: PageForm, source: string): Promi
 }
 
 /** What is said in the range of the page, in its chunks. */
-async function partOf(text: TranscriptText, { range: [from, to], chunkSeconds }: PageForm): Promise<Transcript> {
+async function partOf(
+  text: TranscriptText,
+  { range: [from, to], chunkSeconds }: PageForm,
+  { chapters }: Entry['metadata'],
+): Promise<Transcript> {
   const part = new Map<string, readonly Segment[]>();
   for (const [language, segments] of await readTranscript(await inflate(text))) {
     const wanted = segments.filter(
@@ -197,5 +201,5 @@ async function partOf(text: TranscriptText, { range: [from, to], chunkSeconds }:
     );
     part.set(language, wanted);
   }
-  return chunkSeconds === undefined ? part : chunked(part, chunkSeconds);
+  return chunkSeconds === undefined ? part : chunked(part, chunkSeconds, chapters ?? []);
 }

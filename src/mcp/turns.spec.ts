@@ -39,6 +39,7 @@ const transcriptOf = (cues: number, startOf = (index: number) => index * 2) =>
 const entryOf = (transcript: TranscriptText): SucceededEntry => ({
   videoId: 'abcdefghijk',
   ok: true,
+  tracks: {},
   metadata,
   transcript,
   cached: true,
@@ -82,7 +83,7 @@ describe('work on cached transcripts gives way to other calls after each text', 
 
   it('the chunks of a long video', () =>
     expectTurns(async () => {
-      const batches = inChunks(batchesOf([long]), 600);
+      const batches = inChunks(batchesOf([long]), 600, false);
       for await (const [event] of batches) expect(event).toMatchObject({ type: 'result', entry: { ok: true } });
     }));
 

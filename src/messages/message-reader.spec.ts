@@ -38,7 +38,7 @@ describe('readIdMessage', () => {
       readTranscriptsMessage({ apiKey: 'k', requestId: 'r', id: 'x', limit: 500, languages: ['EN', 'de'] }),
     ).toEqual({
       id: 'x',
-      query: { limit: 100, languages: ['en', 'de'], match: 'all' },
+      query: { limit: 100, languages: ['en', 'de'], match: 'all', tracks: 'any' },
     });
   });
 
@@ -86,12 +86,18 @@ describe('readIdMessage', () => {
 describe('a message about a list of videos', () => {
   it('reads the references as they are, and languages as a list or as text', () => {
     const videos = ['hl-dinghy__', 'https://youtu.be/hl-dinghy__'];
-    expect(readVideosMessage({ apiKey: 'k', videos })).toEqual({ videos, match: 'all' });
-    expect(readVideosMessage({ videos, languages: ['EN'] })).toEqual({ videos, languages: ['en'], match: 'all' });
+    expect(readVideosMessage({ apiKey: 'k', videos })).toEqual({ videos, match: 'all', tracks: 'any' });
+    expect(readVideosMessage({ videos, languages: ['EN'] })).toEqual({
+      videos,
+      languages: ['en'],
+      match: 'all',
+      tracks: 'any',
+    });
     expect(readVideosMessage({ videos, languages: 'en,de' })).toEqual({
       videos,
       languages: ['en', 'de'],
       match: 'all',
+      tracks: 'any',
     });
   });
 

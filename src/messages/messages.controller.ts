@@ -3,11 +3,12 @@ import { MessagePattern, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
 import {
   PlaylistQueryDto,
+  PlaylistVideosQueryDto,
   TextFields,
   TranscriptsQueryDto,
   UploadsQueryDto,
 } from '../transcripts/dto/transcripts-query.dto.js';
-import { toUploadsDto, UPLOADS_RATE_LIMIT } from '../channels/dto/uploads-response.dto.js';
+import { toPlaylistVideosDto, toUploadsDto, UPLOADS_RATE_LIMIT } from '../transcripts/dto/lists-response.dto.js';
 import { CHANNEL_FORMS } from '../domain/references/channel-reference.js';
 import { DomainError, VideoNotFoundError } from '../domain/errors.js';
 import { parseVideoList, parseVideoReference } from '../domain/references/video-reference.js';
@@ -21,6 +22,7 @@ import { SubscriptionsService } from '../jobs/subscriptions.service.js';
 import { VideosBodyDto } from '../videos/dto/videos-request.dto.js';
 import { requestContextOf } from '../http/server/request-context.js';
 import { Reads } from '../http/routes/route.decorators.js';
+import { forDocuments, serializeDocuments } from '../transcripts/formats/documents.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
 import { inflate } from '../transcripts/cache/transcript-text.js';
 import { onlyEntry } from '../transcripts/response/transcripts-response.js';
@@ -38,6 +40,8 @@ const OnMessage = (pattern: string, ...guards: MethodDecorator[]): MethodDecorat
 
 /** The `MessageContext` of the message. */
 const Context = createParamDecorator((_: unknown, execution: ExecutionContext) => requestContextOf(execution));
+
+const PLAYLIST_FORMS = 'the ID or the URL of a playlist';
 
 type Events = Promise<Observable<unknown>>;
 
@@ -69,8 +73,16 @@ export class MessagesController {
 
   @OnMessage('playlists.transcripts', RequiresFeature('bulk_transcripts'))
   async playlist(@Payload() message: unknown, @Context() context: MessageContext): Events {
-    const { id, query } = readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
+    const { id, query } = readIdMessage(message, PlaylistQueryDto, PLAYLIST_FORMS);
     return this.stream(context, { source: this.playlists.source(id, query), ...query });
+  }
+
+  @OnMessage('playlists.videos', RequiresFeature('channel_uploads', { countedAs: UPLOADS_RATE_LIMIT }))
+  async playlistVideos(@Payload() message: unknown, @Context() context: MessageContext): Events {
+    const { id, query } = readIdMessage(message, PlaylistVideosQueryDto, PLAYLIST_FORMS);
+    const listed = await this.playlists.listWithinDeadline(id, query, context);
+    context.log['playlistId'] = listed.playlist.id;
+    return from(eventsFor(context, [[JSON.stringify(toPlaylistVideosDto(listed))]]));
   }
 
   @OnMessage('videos.transcripts', RequiresFeature('bulk_transcripts'))
@@ -106,7 +118,14 @@ export class MessagesController {
     return from(eventsFor(context, await this.results.lines('feed', read, organizationId, query)));
   }
 
-  private async stream(context: MessageContext, request: TranscriptsRequest): Events {
+  private async stream(
+    context: MessageContext,
+    { as, ...request }: TranscriptsRequest & Pick<PlaylistQueryDto, 'as'>,
+  ): Events {
+    if (as !== undefined) {
+      const delivery = await this.transcripts.start(forDocuments(request), context);
+      return from(eventsFor(context, serializeDocuments(delivery.events('as-finished'), request)));
+    }
     const delivery = await this.transcripts.start(request, context);
     return from(eventsFor(context, serializeNdjson(delivery.events('as-finished'))));
   }
@@ -130,18 +149,21 @@ class EventTooLargeError extends DomainError {
  */
 async function* eventsFor(
   context: MessageContext,
-  lines: AsyncIterable<Chunk> | Iterable<Chunk>,
+  lines: AsyncIterable<Chunk | string> | Iterable<Chunk>,
 ): AsyncGenerator<unknown> {
   const { replyChannel } = context;
   for await (const line of lines) {
     let text = '';
-    for (const part of line) text += typeof part === 'string' ? part : (await inflate(part)).toString();
-    if (text === '') continue;
-    const { eventBytesMax } = replyChannel;
-    const bytes = Buffer.byteLength(text);
-    if (eventBytesMax !== undefined && bytes > eventBytesMax) throw new EventTooLargeError(bytes, eventBytesMax);
-    if (context.isDisconnected) return;
-    yield JSON.parse(text);
-    await replyChannel.taken(context.responseEnd);
+    for (const part of typeof line === 'string' ? [line] : line)
+      text += typeof part === 'string' ? part : (await inflate(part)).toString();
+    // Documents of an entry are several lines.
+    for (const event of text.split('\n').filter((each) => each !== '')) {
+      const { eventBytesMax } = replyChannel;
+      const bytes = Buffer.byteLength(event);
+      if (eventBytesMax !== undefined && bytes > eventBytesMax) throw new EventTooLargeError(bytes, eventBytesMax);
+      if (context.isDisconnected) return;
+      yield JSON.parse(event);
+      await replyChannel.taken(context.responseEnd);
+    }
   }
 }

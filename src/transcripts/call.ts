@@ -1,4 +1,8 @@
 import { setMaxListeners } from 'node:events';
+import { withCacheBudget } from '../cache/cache-budget.js';
+import type { Environment } from '../config/environment.js';
+import { UpstreamError } from '../domain/errors.js';
+import type { RequestContext } from '../http/server/request-context.js';
 import type { ReadingContext } from '../platform/video-platform.js';
 
 /** Thrown by what a call waits for when its deadline passes or its caller disconnects. */
@@ -74,5 +78,26 @@ export class Call implements ReadingContext {
   finish(): void {
     this.finished = true;
     clearTimeout(this.timer);
+  }
+}
+
+/**
+ * Reads a list alone, within the deadline of a call of its own.
+ *
+ * @throws UpstreamError `upstream_timeout` at the deadline, and what `read` throws
+ */
+export async function readWithinDeadline<T>(
+  { startedAtMs, responseEnd, caller }: RequestContext,
+  environment: Environment,
+  read: (call: Call) => Promise<T>,
+): Promise<T> {
+  const options = { startedAtMs, responseEnd, organizationId: caller.organization.id };
+  const call = new Call(environment.REQUEST_DEADLINE_SECONDS, options);
+  try {
+    return await withCacheBudget(environment, () => read(call));
+  } catch (error) {
+    throw error instanceof CallEnded ? new UpstreamError('upstream_timeout', error) : error;
+  } finally {
+    call.finish();
   }
 }

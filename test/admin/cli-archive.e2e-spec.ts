@@ -150,7 +150,7 @@ describe('the command archive', () => {
       expect(file === null).toBe(error !== null);
       if (file === null) continue;
       const entry = JSON.parse(readFileSync(join(out, file), 'utf8')) as Record<string, unknown>;
-      expect(Object.keys(entry)).toEqual(['videoId', 'ok', 'metadata', 'transcript', 'cached']);
+      expect(Object.keys(entry)).toEqual(['videoId', 'ok', 'metadata', 'transcript', 'cached', 'tracks']);
       expect(entry['videoId']).toBe(videoId);
     }
   });

@@ -36,7 +36,7 @@ describe('a new job', () => {
       playlist: null,
       request: {
         ...{ ...request, playlist: null, videos: null, languages: ['en', 'de'], onQuota: 'fail', labels: {} },
-        ...{ match: 'all', kinds: [], include: [], chunkSeconds: null },
+        ...{ match: 'all', tracks: 'any', kinds: [], publishedAfter: null, include: [], chunkSeconds: null },
       },
       labels: {},
       summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },

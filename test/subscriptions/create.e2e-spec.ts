@@ -32,6 +32,7 @@ describe('a new subscription', () => {
       channel: '@harbourlight',
       languages: ['EN', 'de', '*'],
       match: 'first',
+      tracks: 'any',
       kinds: 'video,short',
       include: ['chapters'],
       chunkSeconds: 60,
@@ -64,7 +65,7 @@ describe('a new subscription', () => {
     const { key } = await idle.organization();
     expect((await follow(idle, key, { channel: '@tidewater' })).request).toEqual({
       channel: '@tidewater',
-      ...{ languages: [], match: 'all', kinds: [], include: [], chunkSeconds: null },
+      ...{ languages: [], match: 'all', tracks: 'any', kinds: [], include: [], chunkSeconds: null },
       ...{ checkMinutes: 60, start: 'now', labels: {} },
     });
   });

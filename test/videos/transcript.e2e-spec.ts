@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 beforeEach(() => service.fakeYoutube.reset());
 
-const ENTRY_FIELDS = ['videoId', 'ok', 'metadata', 'transcript', 'cached'];
+const ENTRY_FIELDS = ['videoId', 'ok', 'metadata', 'transcript', 'cached', 'tracks'];
 
 describe('the transcript of one video', () => {
   it('is the entry of a channel by itself, on the free plan, and costs one count unless it is cached', async () => {

@@ -14,6 +14,7 @@ export const OPERATION_NAMES = [
   'videosEvents',
   'video',
   'uploads',
+  'playlistVideos',
 ] as const;
 
 /**
@@ -29,5 +30,6 @@ export abstract class ChannelTranscripts implements Operations {
   abstract readonly videosEvents: Operations['videosEvents'];
   abstract readonly video: Operations['video'];
   abstract readonly uploads: Operations['uploads'];
+  abstract readonly playlistVideos: Operations['playlistVideos'];
   abstract readonly subscriptions: Operations['subscriptions'];
 }

@@ -13,6 +13,8 @@ import {
   type FeedOptions,
   type FollowOptions,
   type ListOptions,
+  type PlaylistVideos,
+  type PlaylistVideosOptions,
   type TranscriptsEvent,
   type TranscriptsOptions,
   type UploadsOptions,
@@ -74,6 +76,9 @@ export class MessageChannelTranscripts extends ChannelTranscripts {
 
   readonly uploads = (id: string, options: UploadsOptions = {}): Promise<ChannelUploads> =>
     only(this.send<ChannelUploads>('channels.uploads', { id }, options));
+
+  readonly playlistVideos = (id: string, options: PlaylistVideosOptions = {}): Promise<PlaylistVideos> =>
+    only(this.send<PlaylistVideos>('playlists.videos', { id }, options));
 
   readonly subscriptions: Operations['subscriptions'] = {
     follow: (id: string, { after, ...options }: FollowOptions = {}) => {

@@ -1,6 +1,6 @@
 import type { AuditEntry } from './admin.js';
 import { errorOf } from './errors.js';
-import { readEvents, type TranscriptsEvent } from './events.js';
+import { linesOf, readEvents, type TranscriptsEvent } from './events.js';
 import { defined, Http, itemsOf, pause, withCall, type CallOptions, type ClientOptions, type Pause } from './http.js';
 import { Jobs } from './jobs.js';
 import type { OperationId, ParametersOf, ResultOf } from './operations.js';
@@ -12,6 +12,11 @@ import { Webhooks } from './webhooks.js';
 export type ChannelTranscripts = components['schemas']['ChannelTranscripts'];
 export type ChannelUploads = components['schemas']['ChannelUploads'];
 export type PlaylistTranscripts = components['schemas']['PlaylistTranscripts'];
+export type PlaylistVideos = components['schemas']['PlaylistVideos'];
+/** A piece of a transcript, for a vector store. */
+export type Document = components['schemas']['Document'];
+/** A video without a transcript. */
+export type FailedDocument = components['schemas']['FailedDocument'];
 export type Ready = components['schemas']['Ready'];
 export type Usage = components['schemas']['Usage'];
 export type VideosTranscripts = components['schemas']['VideosTranscripts'];
@@ -24,7 +29,19 @@ export interface TranscriptsOptions extends ListOptions {
   since?: string;
 }
 
-export type UploadsOptions = Omit<TranscriptsOptions, Exclude<keyof VideoOptions, keyof CallOptions>>;
+type WithoutTexts<Options> = Omit<Options, Exclude<keyof VideoOptions, keyof CallOptions>>;
+export type UploadsOptions = WithoutTexts<TranscriptsOptions>;
+export type PlaylistVideosOptions = WithoutTexts<ListOptions>;
+/** What documents are made of: one of these. The results of a job or a subscription, or the feed, are those that are stored. */
+export type DocumentSource =
+  | { channel: string }
+  | { playlist: string }
+  | { videos: readonly string[] }
+  | { job: string }
+  | { subscription: string }
+  | { feed: true };
+/** Those of results are `limit`, `chunkSeconds` and `after`: the `cursor` of a document, behind which they begin. */
+export type DocumentsOptions = Omit<TranscriptsOptions, 'include'> & { after?: string };
 export type VideoFormat = Exclude<NonNullable<ParametersOf<'getVideoTranscript'>['query']>['format'], undefined>;
 type Events = AsyncGenerator<TranscriptsEvent, void, undefined>;
 type Streamed = 'getChannelTranscripts' | 'getPlaylistTranscripts' | 'getVideoTranscripts';
@@ -65,9 +82,17 @@ export class ChannelTranscriptsClient {
   }
 
   /** Lists a channel's newest uploads without their transcripts, which costs no quota. */
-  uploads(channel: string, { limit, kinds, since, ...options }: UploadsOptions = {}): Promise<ChannelUploads> {
-    const parameters = { path: { id: channel }, query: defined({ limit, kinds: kinds?.join(','), since }) };
-    return this.http.call('listChannelUploads', parameters, options);
+  uploads(channel: string, options: UploadsOptions = {}): Promise<ChannelUploads> {
+    const { limit, kinds, publishedAfter, since } = options;
+    const query = defined({ limit, kinds: kinds?.join(','), publishedAfter, since });
+    return this.http.call('listChannelUploads', { path: { id: channel }, query }, options);
+  }
+
+  /** Lists a playlist's first videos without their transcripts, which costs no quota. */
+  playlistVideos(playlist: string, options: PlaylistVideosOptions = {}): Promise<PlaylistVideos> {
+    const { limit, kinds, publishedAfter } = options;
+    const query = defined({ limit, kinds: kinds?.join(','), publishedAfter });
+    return this.http.call('listPlaylistVideos', { path: { id: playlist }, query }, options);
   }
 
   /** Returns the transcripts of a playlist's first videos. */
@@ -101,6 +126,33 @@ export class ChannelTranscriptsClient {
     return this.http.send('getVideoTranscript', { path: { id: video }, query }, options, (response) => response.text());
   }
 
+  /**
+   * Yields transcripts as pieces of about a minute, ready for a vector store, and for each video without a transcript one with an
+   * `error`. The last piece of a stored entry has the `cursor` behind which a later call can begin.
+   */
+  documents(
+    source: DocumentSource,
+    options: DocumentsOptions = {},
+  ): AsyncGenerator<Document | FailedDocument, void, undefined> {
+    const { limit, after, chunkSeconds, since } = options;
+    const stored = defined({ as: 'documents', limit, after, chunkSeconds } as const);
+    const query = { as: 'documents', ...defined({ limit }), ...selectionOf(options) } as const;
+    if ('job' in source) return this.pieces('getJobResults', { path: { id: source.job }, query: stored }, options);
+    if ('subscription' in source)
+      return this.pieces('getSubscriptionResults', { path: { id: source.subscription }, query: stored }, options);
+    if ('feed' in source) return this.pieces('getFeed', { query: stored }, options);
+    if ('videos' in source)
+      return this.pieces(
+        'getVideoTranscripts',
+        { body: { as: 'documents', ...videosOf(source.videos, options).body } },
+        options,
+      );
+    if ('playlist' in source)
+      return this.pieces('getPlaylistTranscripts', { path: { id: source.playlist }, query }, options);
+    const ofChannel = { ...query, ...defined({ since }) };
+    return this.pieces('getChannelTranscripts', { path: { id: source.channel }, query: ofChannel }, options);
+  }
+
   /** Returns the quota of the organization and its use. */
   usage(options?: CallOptions): Promise<Usage> {
     return this.http.call('getUsage', {}, options);
@@ -120,7 +172,22 @@ export class ChannelTranscriptsClient {
     return this.http.call('getReady', {}, options);
   }
 
-  private async *stream<Id extends Streamed>(id: Id, parameters: ParametersOf<Id>, options: CallOptions): Events {
+  private stream<Id extends Streamed>(id: Id, parameters: ParametersOf<Id>, options: CallOptions): Events {
+    return this.read(id, parameters, options, readEvents);
+  }
+
+  private pieces<Id extends OperationId>(id: Id, parameters: ParametersOf<Id>, options: CallOptions) {
+    return this.read(id, parameters, options, async function* (body) {
+      for await (const line of linesOf(body)) yield JSON.parse(line) as Document | FailedDocument;
+    });
+  }
+
+  private async *read<Id extends OperationId, Item>(
+    id: Id,
+    parameters: ParametersOf<Id>,
+    options: CallOptions,
+    itemsIn: (body: ReadableStream<Uint8Array>) => AsyncIterable<Item>,
+  ): AsyncGenerator<Item, void, undefined> {
     const read = async (response: Response, call: string) => {
       const { body } = response;
       if (body && response.headers.get('Content-Type')?.startsWith(STREAMED)) return { body, call };
@@ -129,7 +196,7 @@ export class ChannelTranscriptsClient {
     };
     const { body, call } = await this.http.send(id, parameters, options, read, STREAMED);
     try {
-      yield* readEvents(body);
+      yield* itemsIn(body);
     } catch (error) {
       throw withCall(error, call, options.signal);
     }

@@ -26,7 +26,8 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
   if (!ended) throw new Error('The response is incomplete: it ended before its summary.');
 }
 
-async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
+/** Yields the lines of a body as they arrive. */
+export async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
   let rest = '';

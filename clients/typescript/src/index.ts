@@ -11,7 +11,13 @@ export {
   ChannelTranscriptsClient,
   type ChannelTranscripts,
   type ChannelUploads,
+  type Document,
+  type DocumentsOptions,
+  type DocumentSource,
+  type FailedDocument,
   type PlaylistTranscripts,
+  type PlaylistVideos,
+  type PlaylistVideosOptions,
   type Ready,
   type TranscriptsOptions,
   type UploadsOptions,
@@ -59,7 +65,7 @@ export {
   type SubscriptionOptions,
   type Subscriptions,
 } from './subscriptions.js';
-export type { ListOptions, VideoOptions } from './video-options.js';
+export type { KindOptions, ListOptions, VideoOptions } from './video-options.js';
 export {
   verifyWebhook,
   type HeadersGiven,

@@ -5,6 +5,7 @@ export const OPERATIONS = {
   getChannelTranscripts: 'GET /channels/{id}/transcripts',
   listChannelUploads: 'GET /channels/{id}/uploads',
   getPlaylistTranscripts: 'GET /playlists/{id}/transcripts',
+  listPlaylistVideos: 'GET /playlists/{id}/videos',
   getVideoTranscript: 'GET /videos/{id}/transcript',
   getVideoTranscripts: 'POST /transcripts',
   getUsage: 'GET /usage',

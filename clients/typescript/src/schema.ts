@@ -64,6 +64,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/playlists/{id}/videos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The videos of a playlist, without transcripts
+         * @description Lists the first videos of a public or unlisted playlist, in its order, with the metadata of the list, on every plan. It costs no quota and shares the rate limit of `GET /channels/{id}/uploads`.
+         */
+        get: operations["listPlaylistVideos"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/videos/{id}/transcript": {
         parameters: {
             query?: never;
@@ -939,9 +959,14 @@ export interface components {
              * @enum {string}
              */
             match?: "all" | "first";
+            /**
+             * @description Which caption tracks are used: `any` (the default: a manual one before a generated one), only `manual` or only `generated` ones. A video without such a track in the languages fails with `language_unavailable`, whose message names what there is.
+             * @enum {string}
+             */
+            tracks?: "any" | "manual" | "generated";
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
-            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, and where a chapter begins; those of a video with chapters have `chapter`, its title. In every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /**
              * @description IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two entries and is charged once at most.
@@ -951,6 +976,11 @@ export interface components {
              *     ]
              */
             videos: string[];
+            /**
+             * @description `documents`, with `Accept: application/x-ndjson`: a line for each piece of about `chunkSeconds` (60 by default), ready for a vector store, and one for each video without a transcript. A piece ends where a chapter begins.
+             * @enum {string}
+             */
+            as?: "documents";
         };
         JobRequest: {
             /** @description The channel as the request named it. */
@@ -959,6 +989,8 @@ export interface components {
             playlist: string | null;
             /** @description The kinds of videos. Empty: all. */
             kinds: ("video" | "short" | "live" | "upcoming")[];
+            /** @description Only videos published at this time or later are taken. Null: all. */
+            publishedAfter: string | null;
             /** @description The maximum number of videos. Null: all. */
             limit: number | null;
             /** @description Only uploads of the channel newer than this video are taken. Null: all. */
@@ -983,6 +1015,11 @@ export interface components {
              * @enum {string}
              */
             match: "all" | "first";
+            /**
+             * @description Which caption tracks are used.
+             * @enum {string}
+             */
+            tracks: "any" | "manual" | "generated";
             /** @description The number of videos that the request named, each counted once. The results have their IDs. */
             videos: number | null;
         };
@@ -994,9 +1031,14 @@ export interface components {
              * @enum {string}
              */
             match?: "all" | "first";
+            /**
+             * @description Which caption tracks are used: `any` (the default: a manual one before a generated one), only `manual` or only `generated` ones. A video without such a track in the languages fails with `language_unavailable`, whose message names what there is.
+             * @enum {string}
+             */
+            tracks?: "any" | "manual" | "generated";
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
-            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, and where a chapter begins; those of a video with chapters have `chapter`, its title. In every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /** @description The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`. */
             channel?: string;
@@ -1004,6 +1046,8 @@ export interface components {
             playlist?: string;
             /** @description The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. For `video` and `short`, one whose kind YouTube does not state is kept. */
             kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
+            /** @description Only videos of a channel or a playlist that were published at this time or later, of the whole list: a date, which begins at 0:00 UTC, or a time with its zone. The exact date of a video decides or, where YouTube does not state it, the age that the list shows; a video without either is kept. */
+            publishedAfter?: string;
             /** @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all. */
             limit?: number;
             /** @description The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. An upload that was live, announced or without captions at an earlier job does not come back by it. */
@@ -1045,6 +1089,11 @@ export interface components {
              * @enum {string}
              */
             match: "all" | "first";
+            /**
+             * @description Which caption tracks are used.
+             * @enum {string}
+             */
+            tracks: "any" | "manual" | "generated";
         };
         NewSubscriptionBody: {
             /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language when none before it is there. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
@@ -1054,9 +1103,14 @@ export interface components {
              * @enum {string}
              */
             match?: "all" | "first";
+            /**
+             * @description Which caption tracks are used: `any` (the default: a manual one before a generated one), only `manual` or only `generated` ones. A video without such a track in the languages fails with `language_unavailable`, whose message names what there is.
+             * @enum {string}
+             */
+            tracks?: "any" | "manual" | "generated";
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
-            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, and where a chapter begins; those of a video with chapters have `chapter`, its title. In every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /**
              * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts.
@@ -1091,7 +1145,7 @@ export interface components {
             } | null;
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: (("description" | "chapters" | "tags")[] | null) | string;
-            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, and where a chapter begins; those of a video with chapters have `chapter`, its title. In every format. By default segments are as in the captions. */
             chunkSeconds?: number | null;
             /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language when none before it is there. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
             languages?: (string[] | null) | string;
@@ -1100,6 +1154,11 @@ export interface components {
              * @enum {string}
              */
             match?: "all" | "first";
+            /**
+             * @description Which caption tracks are used: `any` (the default: a manual one before a generated one), only `manual` or only `generated` ones. A video without such a track in the languages fails with `language_unavailable`, whose message names what there is.
+             * @enum {string}
+             */
+            tracks?: "any" | "manual" | "generated";
             /**
              * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and checks the channel.
              * @enum {string}
@@ -1509,6 +1568,15 @@ export interface components {
             cached: boolean;
             /** @description Present exactly when `ok` is false. */
             error?: components["schemas"]["VideoError"];
+            /** @description The caption track that each text is from, by language code. Empty when `ok` is false. */
+            tracks: {
+                [key: string]: {
+                    /** @description The name of the track in English. */
+                    name: string;
+                    /** @description Whether the track was generated by speech recognition. */
+                    generated: boolean;
+                };
+            };
         };
         VideoMetadata: {
             /** @description The title. Null when YouTube lists the video without one. */
@@ -1570,6 +1638,8 @@ export interface components {
             start: number;
             /** @description Time on screen in seconds. Segments can overlap. */
             duration: number;
+            /** @description With `chunkSeconds`, of a video with chapters: the title of the chapter. */
+            chapter?: string;
         };
         VideoError: {
             /**
@@ -1597,6 +1667,50 @@ export interface components {
             fetched: number;
             /** @description Present exactly when the request has `since`. False when that video is not among the newest `limit` uploads, all of which are listed then: uploads between them and the video are missing. */
             sinceFound?: boolean;
+        };
+        Document: {
+            /** @description The video, the language and the second, such as `hl-dinghy__:en:120`: unique, and always the same. */
+            id: string;
+            /** @description Plain text, never empty. */
+            text: string;
+            /** @description Where the piece is from. */
+            metadata: {
+                /** @description The ID of the video. */
+                videoId: string;
+                /** @description The title of the video. */
+                title: string | null;
+                /** @description The ID of its channel. */
+                channelId: string | null;
+                /** @description The name of its channel. */
+                channelName: string | null;
+                /** @description The link to the second at which the piece starts. */
+                url: string;
+                /** @description Start time in seconds. */
+                start: number;
+                /** @description End time in seconds. */
+                end: number;
+                /** @description The title of its chapter. Null when the chapters are not known. */
+                chapter: string | null;
+                /** @description The language code. */
+                language: string;
+                /** @description Whether the captions were generated by speech recognition. */
+                generated: boolean | null;
+                /**
+                 * Format: date-time
+                 * @description The exact time of publication (UTC).
+                 */
+                publishedAt: string | null;
+            };
+            /** @description Of stored results, in the last line of an entry: request `after` with it to go on behind this entry. */
+            cursor?: string;
+        };
+        FailedDocument: {
+            /** @description The ID of the video. */
+            id: string;
+            /** @description Why it has no transcript. */
+            error: components["schemas"]["VideoError"];
+            /** @description Of stored results, in the last line of an entry: request `after` with it to go on behind this entry. */
+            cursor?: string;
         };
         ErrorAnswer: {
             /** @description The error. */
@@ -1694,6 +1808,18 @@ export interface components {
             id: string;
             /** @description The title. Null when YouTube states none. */
             title: string | null;
+        };
+        PlaylistVideos: {
+            /** @description The playlist. */
+            playlist: components["schemas"]["Playlist"];
+            /**
+             * Format: date-time
+             * @description Present only when YouTube refuses the list at the moment: the time at which the list in this response was read, less than a day ago. It lacks what was uploaded since then.
+             * @example 2026-10-31T19:42:05.000Z
+             */
+            listedAt?: string;
+            /** @description The first videos, in the playlist's order. */
+            videos: components["schemas"]["ListedUpload"][];
         };
         VideosTranscripts: {
             /** @description The videos in the order of the request, each with its own status. */
@@ -1850,6 +1976,15 @@ export interface components {
             cached: boolean;
             /** @description Present exactly when `ok` is false. */
             error?: components["schemas"]["VideoError"];
+            /** @description The caption track that each text is from, by language code. Empty when `ok` is false. */
+            tracks: {
+                [key: string]: {
+                    /** @description The name of the track in English. */
+                    name: string;
+                    /** @description Whether the track was generated by speech recognition. */
+                    generated: boolean;
+                };
+            };
         };
         Job: {
             /** @description The ID of the job. */
@@ -1956,6 +2091,15 @@ export interface components {
             cached: boolean;
             /** @description Present exactly when `ok` is false. */
             error?: components["schemas"]["VideoError"];
+            /** @description The caption track that each text is from, by language code. Empty when `ok` is false. */
+            tracks: {
+                [key: string]: {
+                    /** @description The name of the track in English. */
+                    name: string;
+                    /** @description Whether the track was generated by speech recognition. */
+                    generated: boolean;
+                };
+            };
             /** @description The place of the video in the list of the job. */
             position: number;
         };
@@ -2562,14 +2706,20 @@ export interface operations {
                 languages?: string;
                 /** @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them. */
                 match?: "all" | "first";
+                /** @description Which caption tracks are used: `any` (the default: a manual one before a generated one), only `manual` or only `generated` ones. A video without such a track in the languages fails with `language_unavailable`, whose message names what there is. */
+                tracks?: "any" | "manual" | "generated";
                 /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
                 include?: string;
-                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, and where a chapter begins; those of a video with chapters have `chapter`, its title. In every format. By default segments are as in the captions. */
                 chunkSeconds?: number;
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. For `video` and `short`, one whose kind YouTube does not state is kept. */
                 kinds?: string;
+                /** @description Only videos that were published at this time or later: a date, which begins at 0:00 UTC, or a time with its zone. The exact date of a video decides or, where YouTube does not state it, the age that the list shows; a video without either is kept. `limit` counts what remains, for which up to 500 videos of the list are read. */
+                publishedAfter?: string;
+                /** @description `documents`, with `Accept: application/x-ndjson`: a line for each piece of about `chunkSeconds` (60 by default), ready for a vector store, and one for each video without a transcript. A piece ends where a chapter begins. */
+                as?: "documents";
                 /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned, and `sinceFound` is false. What was live, announced or without captions at an earlier call and is listed below it does not come back. */
                 since?: string;
             };
@@ -2651,7 +2801,13 @@ export interface operations {
                      *               }
                      *             ]
                      *           },
-                     *           "cached": false
+                     *           "cached": false,
+                     *           "tracks": {
+                     *             "en": {
+                     *               "name": "English",
+                     *               "generated": false
+                     *             }
+                     *           }
                      *         },
                      *         {
                      *           "videoId": "hl-silent__",
@@ -2673,7 +2829,8 @@ export interface operations {
                      *             "code": "transcript_unavailable",
                      *             "message": "This video has no captions.",
                      *             "retryable": false
-                     *           }
+                     *           },
+                     *           "tracks": {}
                      *         }
                      *       ],
                      *       "summary": {
@@ -2872,6 +3029,8 @@ export interface operations {
                 limit?: number;
                 /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. For `video` and `short`, one whose kind YouTube does not state is kept. */
                 kinds?: string;
+                /** @description Only videos that were published at this time or later: a date, which begins at 0:00 UTC, or a time with its zone. The exact date of a video decides or, where YouTube does not state it, the age that the list shows; a video without either is kept. `limit` counts what remains, for which up to 500 videos of the list are read. */
+                publishedAfter?: string;
             };
             header?: never;
             path: {
@@ -3099,14 +3258,20 @@ export interface operations {
                 languages?: string;
                 /** @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them. */
                 match?: "all" | "first";
+                /** @description Which caption tracks are used: `any` (the default: a manual one before a generated one), only `manual` or only `generated` ones. A video without such a track in the languages fails with `language_unavailable`, whose message names what there is. */
+                tracks?: "any" | "manual" | "generated";
                 /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
                 include?: string;
-                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, and where a chapter begins; those of a video with chapters have `chapter`, its title. In every format. By default segments are as in the captions. */
                 chunkSeconds?: number;
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. For `video` and `short`, one whose kind YouTube does not state is kept. */
                 kinds?: string;
+                /** @description Only videos that were published at this time or later: a date, which begins at 0:00 UTC, or a time with its zone. The exact date of a video decides or, where YouTube does not state it, the age that the list shows; a video without either is kept. `limit` counts what remains, for which up to 500 videos of the list are read. */
+                publishedAfter?: string;
+                /** @description `documents`, with `Accept: application/x-ndjson`: a line for each piece of about `chunkSeconds` (60 by default), ready for a vector store, and one for each video without a transcript. A piece ends where a chapter begins. */
+                as?: "documents";
             };
             header?: never;
             path: {
@@ -3189,7 +3354,13 @@ export interface operations {
                      *               }
                      *             ]
                      *           },
-                     *           "cached": false
+                     *           "cached": false,
+                     *           "tracks": {
+                     *             "en": {
+                     *               "name": "English",
+                     *               "generated": false
+                     *             }
+                     *           }
                      *         },
                      *         {
                      *           "videoId": "hl-silent__",
@@ -3215,7 +3386,8 @@ export interface operations {
                      *             "code": "transcript_unavailable",
                      *             "message": "This video has no captions.",
                      *             "retryable": false
-                     *           }
+                     *           },
+                     *           "tracks": {}
                      *         }
                      *       ],
                      *       "summary": {
@@ -3405,6 +3577,236 @@ export interface operations {
             };
         };
     };
+    listPlaylistVideos: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. For `video` and `short`, one whose kind YouTube does not state is kept. */
+                kinds?: string;
+                /** @description Only videos that were published at this time or later: a date, which begins at 0:00 UTC, or a time with its zone. The exact date of a video decides or, where YouTube does not state it, the age that the list shows; a video without either is kept. `limit` counts what remains, for which up to 500 videos of the list are read. */
+                publishedAfter?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of a playlist (`PL…`, `UU…`, `OLAK5uy_…`) or a URL with the parameter `list`, percent-encoded or raw. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The first videos, in the playlist's order. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Only with `listedAt`: YouTube refuses the list, and the response has the one that was read last. */
+                    Warning?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "playlist": {
+                     *         "id": "PLharbourlight-boats",
+                     *         "title": "Boats from start to launch"
+                     *       },
+                     *       "videos": [
+                     *         {
+                     *           "videoId": "hl-dinghy__",
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": null,
+                     *             "channel": null
+                     *           }
+                     *         },
+                     *         {
+                     *           "videoId": "hl-silent__",
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": null,
+                     *             "channel": null
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PlaylistVideos"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Of an access token without the scope: `error="insufficient_scope"`, and the `scope` to request. */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `playlist_not_found`: The playlist does not exist. `playlist_not_found`: The playlist is private. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     getVideoTranscript: {
         parameters: {
             query?: {
@@ -3412,9 +3814,11 @@ export interface operations {
                 languages?: string;
                 /** @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them. */
                 match?: "all" | "first";
+                /** @description Which caption tracks are used: `any` (the default: a manual one before a generated one), only `manual` or only `generated` ones. A video without such a track in the languages fails with `language_unavailable`, whose message names what there is. */
+                tracks?: "any" | "manual" | "generated";
                 /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
                 include?: string;
-                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, and where a chapter begins; those of a video with chapters have `chapter`, its title. In every format. By default segments are as in the captions. */
                 chunkSeconds?: number;
                 /** @description The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` and `vtt` have the first. By default the format that `Accept` names, or `json`. */
                 format?: "json" | "text" | "srt" | "vtt" | "markdown";
@@ -3492,7 +3896,13 @@ export interface operations {
                      *           }
                      *         ]
                      *       },
-                     *       "cached": false
+                     *       "cached": false,
+                     *       "tracks": {
+                     *         "en": {
+                     *           "name": "English",
+                     *           "generated": false
+                     *         }
+                     *       }
                      *     }
                      */
                     "application/json": components["schemas"]["VideoTranscript"];
@@ -3775,7 +4185,13 @@ export interface operations {
                      *               }
                      *             ]
                      *           },
-                     *           "cached": false
+                     *           "cached": false,
+                     *           "tracks": {
+                     *             "en": {
+                     *               "name": "English",
+                     *               "generated": false
+                     *             }
+                     *           }
                      *         },
                      *         {
                      *           "videoId": "hl-silent__",
@@ -3801,7 +4217,8 @@ export interface operations {
                      *             "code": "transcript_unavailable",
                      *             "message": "This video has no captions.",
                      *             "retryable": false
-                     *           }
+                     *           },
+                     *           "tracks": {}
                      *         }
                      *       ],
                      *       "summary": {
@@ -4419,10 +4836,14 @@ export interface operations {
     getFeed: {
         parameters: {
             query?: {
+                /** @description Only with `as=documents`: joins what is stored to pieces of about this many seconds, by default 60. Longer pieces stay as they are stored. */
+                chunkSeconds?: number;
                 /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
                 limit?: number;
                 /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the oldest one that is stored. */
                 after?: string;
+                /** @description `documents`, with `Accept: application/x-ndjson`: a line for each piece of about `chunkSeconds` (60 by default), ready for a vector store, and one for each video without a transcript. A piece ends where a chapter begins. */
+                as?: "documents";
                 /** @description Only what has this label: its name and its value, such as `user:42`. */
                 label?: string;
                 /** @description Only what follows this channel: its ID, its handle, or the text that the subscription was created with. */
@@ -4499,7 +4920,13 @@ export interface operations {
                      *               }
                      *             ]
                      *           },
-                     *           "cached": false
+                     *           "cached": false,
+                     *           "tracks": {
+                     *             "en": {
+                     *               "name": "English",
+                     *               "generated": false
+                     *             }
+                     *           }
                      *         },
                      *         {
                      *           "subscriptionId": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
@@ -4530,7 +4957,8 @@ export interface operations {
                      *             "code": "transcript_unavailable",
                      *             "message": "This video has no captions.",
                      *             "retryable": false
-                     *           }
+                     *           },
+                     *           "tracks": {}
                      *         }
                      *       ],
                      *       "next": "2.7tXw_uRe"
@@ -4706,6 +5134,7 @@ export interface operations {
                      *             "channel": "@harbourlight",
                      *             "playlist": null,
                      *             "kinds": [],
+                     *             "publishedAfter": null,
                      *             "limit": null,
                      *             "since": null,
                      *             "onQuota": "pause",
@@ -4717,6 +5146,7 @@ export interface operations {
                      *               "de"
                      *             ],
                      *             "match": "all",
+                     *             "tracks": "any",
                      *             "videos": null
                      *           },
                      *           "labels": {},
@@ -4890,6 +5320,7 @@ export interface operations {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
                      *         "kinds": [],
+                     *         "publishedAfter": null,
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause",
@@ -4901,6 +5332,7 @@ export interface operations {
                      *           "de"
                      *         ],
                      *         "match": "all",
+                     *         "tracks": "any",
                      *         "videos": null
                      *       },
                      *       "labels": {},
@@ -5129,6 +5561,7 @@ export interface operations {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
                      *         "kinds": [],
+                     *         "publishedAfter": null,
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause",
@@ -5140,6 +5573,7 @@ export interface operations {
                      *           "de"
                      *         ],
                      *         "match": "all",
+                     *         "tracks": "any",
                      *         "videos": null
                      *       },
                      *       "labels": {},
@@ -5470,6 +5904,7 @@ export interface operations {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
                      *         "kinds": [],
+                     *         "publishedAfter": null,
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause",
@@ -5481,6 +5916,7 @@ export interface operations {
                      *           "de"
                      *         ],
                      *         "match": "all",
+                     *         "tracks": "any",
                      *         "videos": null
                      *       },
                      *       "labels": {},
@@ -5709,6 +6145,7 @@ export interface operations {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
                      *         "kinds": [],
+                     *         "publishedAfter": null,
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause",
@@ -5720,6 +6157,7 @@ export interface operations {
                      *           "de"
                      *         ],
                      *         "match": "all",
+                     *         "tracks": "any",
                      *         "videos": null
                      *       },
                      *       "labels": {},
@@ -5927,10 +6365,14 @@ export interface operations {
     getJobResults: {
         parameters: {
             query?: {
+                /** @description Only with `as=documents`: joins what is stored to pieces of about this many seconds, by default 60. Longer pieces stay as they are stored. */
+                chunkSeconds?: number;
                 /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
                 limit?: number;
                 /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the oldest one that is stored. */
                 after?: string;
+                /** @description `documents`, with `Accept: application/x-ndjson`: a line for each piece of about `chunkSeconds` (60 by default), ready for a vector store, and one for each video without a transcript. A piece ends where a chapter begins. */
+                as?: "documents";
             };
             header?: never;
             path: {
@@ -5998,7 +6440,13 @@ export interface operations {
                      *               }
                      *             ]
                      *           },
-                     *           "cached": false
+                     *           "cached": false,
+                     *           "tracks": {
+                     *             "en": {
+                     *               "name": "English",
+                     *               "generated": false
+                     *             }
+                     *           }
                      *         },
                      *         {
                      *           "position": 2,
@@ -6021,7 +6469,8 @@ export interface operations {
                      *             "code": "transcript_unavailable",
                      *             "message": "This video has no captions.",
                      *             "retryable": false
-                     *           }
+                     *           },
+                     *           "tracks": {}
                      *         }
                      *       ],
                      *       "next": "2.7tXw_uRe",
@@ -6039,6 +6488,7 @@ export interface operations {
                      *           "channel": "@harbourlight",
                      *           "playlist": null,
                      *           "kinds": [],
+                     *           "publishedAfter": null,
                      *           "limit": null,
                      *           "since": null,
                      *           "onQuota": "pause",
@@ -6050,6 +6500,7 @@ export interface operations {
                      *             "de"
                      *           ],
                      *           "match": "all",
+                     *           "tracks": "any",
                      *           "videos": null
                      *         },
                      *         "labels": {},
@@ -6268,7 +6719,8 @@ export interface operations {
                      *               "en",
                      *               "de"
                      *             ],
-                     *             "match": "all"
+                     *             "match": "all",
+                     *             "tracks": "any"
                      *           },
                      *           "labels": {
                      *             "user": "42"
@@ -6461,7 +6913,8 @@ export interface operations {
                      *           "en",
                      *           "de"
                      *         ],
-                     *         "match": "all"
+                     *         "match": "all",
+                     *         "tracks": "any"
                      *       },
                      *       "labels": {
                      *         "user": "42"
@@ -6700,7 +7153,8 @@ export interface operations {
                      *           "en",
                      *           "de"
                      *         ],
-                     *         "match": "all"
+                     *         "match": "all",
+                     *         "tracks": "any"
                      *       },
                      *       "labels": {
                      *         "user": "42"
@@ -7046,7 +7500,8 @@ export interface operations {
                      *           "en",
                      *           "de"
                      *         ],
-                     *         "match": "all"
+                     *         "match": "all",
+                     *         "tracks": "any"
                      *       },
                      *       "labels": {
                      *         "user": "42"
@@ -7270,7 +7725,8 @@ export interface operations {
                      *           "en",
                      *           "de"
                      *         ],
-                     *         "match": "all"
+                     *         "match": "all",
+                     *         "tracks": "any"
                      *       },
                      *       "labels": {
                      *         "user": "42"
@@ -7462,10 +7918,14 @@ export interface operations {
     getSubscriptionResults: {
         parameters: {
             query?: {
+                /** @description Only with `as=documents`: joins what is stored to pieces of about this many seconds, by default 60. Longer pieces stay as they are stored. */
+                chunkSeconds?: number;
                 /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
                 limit?: number;
                 /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the oldest one that is stored. */
                 after?: string;
+                /** @description `documents`, with `Accept: application/x-ndjson`: a line for each piece of about `chunkSeconds` (60 by default), ready for a vector store, and one for each video without a transcript. A piece ends where a chapter begins. */
+                as?: "documents";
             };
             header?: never;
             path: {
@@ -7532,7 +7992,13 @@ export interface operations {
                      *               }
                      *             ]
                      *           },
-                     *           "cached": false
+                     *           "cached": false,
+                     *           "tracks": {
+                     *             "en": {
+                     *               "name": "English",
+                     *               "generated": false
+                     *             }
+                     *           }
                      *         },
                      *         {
                      *           "videoId": "hl-silent__",
@@ -7554,7 +8020,8 @@ export interface operations {
                      *             "code": "transcript_unavailable",
                      *             "message": "This video has no captions.",
                      *             "retryable": false
-                     *           }
+                     *           },
+                     *           "tracks": {}
                      *         }
                      *       ],
                      *       "next": "2.7tXw_uRe",
@@ -7583,7 +8050,8 @@ export interface operations {
                      *             "en",
                      *             "de"
                      *           ],
-                     *           "match": "all"
+                     *           "match": "all",
+                     *           "tracks": "any"
                      *         },
                      *         "labels": {
                      *           "user": "42"
@@ -11868,6 +12336,7 @@ export interface operations {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
                      *         "kinds": [],
+                     *         "publishedAfter": null,
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause",
@@ -11879,6 +12348,7 @@ export interface operations {
                      *           "de"
                      *         ],
                      *         "match": "all",
+                     *         "tracks": "any",
                      *         "videos": null
                      *       },
                      *       "labels": {},
@@ -12214,6 +12684,7 @@ export interface operations {
                      *             "channel": "@harbourlight",
                      *             "playlist": null,
                      *             "kinds": [],
+                     *             "publishedAfter": null,
                      *             "limit": null,
                      *             "since": null,
                      *             "onQuota": "pause",
@@ -12225,6 +12696,7 @@ export interface operations {
                      *               "de"
                      *             ],
                      *             "match": "all",
+                     *             "tracks": "any",
                      *             "videos": null
                      *           },
                      *           "labels": {},
@@ -12397,7 +12869,8 @@ export interface operations {
                      *               "en",
                      *               "de"
                      *             ],
-                     *             "match": "all"
+                     *             "match": "all",
+                     *             "tracks": "any"
                      *           },
                      *           "labels": {
                      *             "user": "42"

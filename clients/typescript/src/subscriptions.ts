@@ -2,7 +2,7 @@ import { noResponseError } from './errors.js';
 import { defined, itemsOf, RETRIES_WHILE_FOLLOWING, type CallOptions, type Http } from './http.js';
 import type { components } from './schema.js';
 import type { Labels, ListedOptions } from './jobs.js';
-import { selectionOf, type ListOptions } from './video-options.js';
+import { selectionOf, type KindOptions } from './video-options.js';
 
 type Schemas = components['schemas'];
 export type Subscription = Schemas['Subscription'];
@@ -19,7 +19,7 @@ const PAUSE_SECONDS_MAX = 300;
 /** The feed does not state when a channel is checked. */
 const FEED_PAUSE_SECONDS = 60;
 
-export interface SubscriptionOptions extends Omit<ListOptions, 'limit'> {
+export interface SubscriptionOptions extends KindOptions {
   /** The minutes between two checks; 60 by default. */
   checkMinutes?: number;
   /** What is delivered first: nothing (`now`, the default), a number of the newest uploads, or those above the ID of a video. */

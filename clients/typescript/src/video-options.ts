@@ -6,29 +6,37 @@ export interface VideoOptions extends CallOptions {
   languages?: readonly string[];
   /** Whether each of the languages that a video has is returned (`all`, the default), or the first of them. */
   match?: 'all' | 'first';
+  /** Which caption tracks are used: `any` (a manual one before a generated one, the default), or those of one origin. */
+  tracks?: 'any' | 'manual' | 'generated';
   /** What to add to the metadata of each video. */
   include?: readonly ('description' | 'chapters' | 'tags')[];
   /** Joins segments to chunks of about this many seconds (15-600). */
   chunkSeconds?: number;
 }
 
-export interface ListOptions extends VideoOptions {
-  /** The number of videos; 25 by default, at most 100. */
-  limit?: number;
+/** The options of a subscription, whose videos are published from now on. */
+export interface KindOptions extends VideoOptions {
   /** Only videos of these kinds, which `limit` counts. */
   kinds?: readonly ('video' | 'short' | 'live' | 'upcoming')[];
+}
+
+export interface ListOptions extends KindOptions {
+  /** The number of videos; 25 by default, at most 100. */
+  limit?: number;
+  /** Only videos that were published then or later: a date (UTC), or a time with its zone. */
+  publishedAfter?: string;
 }
 
 /** Those of the document: a parameter that is missing below is an error of the types. */
 type TextParameters = Omit<NonNullable<operations['getVideoTranscript']['parameters']['query']>, 'format'>;
 
 /** The parameters of every operation that is about transcripts. Other options, of a variable that calls share, are left out. */
-export function textsOf({ languages, match, include, chunkSeconds }: VideoOptions) {
-  const texts = { languages: languages?.join(','), match, include: include?.join(','), chunkSeconds };
+export function textsOf({ languages, match, tracks, include, chunkSeconds }: VideoOptions) {
+  const texts = { languages: languages?.join(','), match, tracks, include: include?.join(','), chunkSeconds };
   return defined(texts satisfies Record<keyof TextParameters, unknown>);
 }
 
 /** The same with those that select videos of a list. */
-export function selectionOf({ kinds, ...options }: Omit<ListOptions, 'limit'>) {
-  return { ...defined({ kinds: kinds?.join(',') }), ...textsOf(options) };
+export function selectionOf({ kinds, publishedAfter, ...options }: Omit<ListOptions, 'limit'>) {
+  return { ...defined({ kinds: kinds?.join(','), publishedAfter }), ...textsOf(options) };
 }

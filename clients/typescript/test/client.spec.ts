@@ -32,6 +32,7 @@ const CHARGED: Call[] = [
 const FREE: Call[] = [
   ['usage', (client) => client.usage()],
   ['uploads', (client) => client.uploads('@tidewater')],
+  ['playlistVideos', (client) => client.playlistVideos('PLsaturday')],
   ['jobs.get', (client) => client.jobs.get('job_1')],
   ['webhooks.list', (client) => client.webhooks.list()],
 ];

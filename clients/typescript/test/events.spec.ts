@@ -22,6 +22,7 @@ const EVENTS: TranscriptsEvent[] = [
       },
       transcript: { da: [{ text: 'Godmorgen 🌅\nigen', start: 0, duration: 1 }] },
       cached: false,
+      tracks: {},
     },
   },
   { type: 'summary', summary: { total: 1, succeeded: 1, failed: 0, cached: 0, fetched: 1 } },

@@ -10,7 +10,17 @@ const JOB: Job = {
   channel: null,
   playlist: null,
   request: {
-    ...{ channel: '@tidewater', playlist: null, videos: null, languages: [], match: 'all', kinds: [], include: [] },
+    ...{
+      channel: '@tidewater',
+      playlist: null,
+      videos: null,
+      languages: [],
+      match: 'all',
+      tracks: 'any',
+      kinds: [],
+      publishedAfter: null,
+      include: [],
+    },
     ...{ chunkSeconds: null, limit: null, since: null, onQuota: 'pause', labels: {} },
   },
   labels: {},
@@ -40,6 +50,7 @@ const entryOf = (position: number): VideoTranscript => ({
   },
   transcript: {},
   cached: false,
+  tracks: {},
 });
 
 function clientOf(...steps: Parameters<typeof scripted>) {

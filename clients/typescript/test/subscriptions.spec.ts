@@ -12,7 +12,16 @@ const SUBSCRIPTION: Subscription = {
   channel: null,
   request: {
     channel: '@tidewater',
-    ...{ languages: [], match: 'all', kinds: [], include: [], chunkSeconds: null, checkMinutes: 60, start: 'now' },
+    ...{
+      languages: [],
+      match: 'all',
+      tracks: 'any',
+      kinds: [],
+      include: [],
+      chunkSeconds: null,
+      checkMinutes: 60,
+      start: 'now',
+    },
     labels: {},
   },
   labels: {},
@@ -28,7 +37,7 @@ const metadata = {
   ...{ thumbnailUrl: null, kind: null, captionTracks: null },
 };
 const entryOf = (cursor: number): VideoTranscript => ({
-  ...{ videoId: `video-${cursor}`, ok: true, metadata, transcript: {}, cached: false },
+  ...{ videoId: `video-${cursor}`, ok: true, metadata, transcript: {}, cached: false, tracks: {} },
 });
 
 /** The entries `after + 1` to `end`, as the service writes them. */

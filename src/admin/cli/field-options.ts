@@ -6,7 +6,7 @@ import { readInput } from '../../http/routes/validation.js';
 
 /** What stands for a value in the help where that is not the name of the field. */
 const VALUES: Readonly<Record<string, string>> = {
-  ...{ languages: 'codes', include: 'names' },
+  ...{ languages: 'codes', include: 'names', publishedAfter: 'date' },
   ...{ externalId: 'id', by: 'group', organization: 'org', after: 'id' },
 };
 

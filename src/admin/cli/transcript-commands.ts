@@ -35,6 +35,7 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
     .description('print the transcripts of a channel, a playlist or a video, without a service and keys')
     .argument('<reference>', REFERENCE)
     .addOption(fieldOption(PlaylistQueryDto, 'limit'))
+    .addOption(fieldOption(PlaylistQueryDto, 'publishedAfter'))
     .addOption(
       new Option('--format <format>', 'text, srt and vtt for one video only').choices(ENTRY_FORMATS).default('json'),
     );
@@ -79,17 +80,22 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
 /** Calls the service for a channel, a playlist or a video. */
 async function call(
   reference: string,
-  { limit, kinds, format, ...form }: PrintFlags,
+  { limit, kinds, publishedAfter, format, ...form }: PrintFlags,
   client: ChannelTranscriptsClient,
 ): Promise<void> {
   // A text without a slash can be a handle as well as the ID of a video. As over HTTP a handle needs no `@`.
   const videoId = reference.includes('/') ? parseVideoReference(reference) : undefined;
   if (videoId === undefined && format !== 'json' && format !== 'markdown')
     throw new Error(`${format} is a format of one video. Use the URL of a video, or --format markdown.`);
-  if (videoId !== undefined && (limit ?? kinds) !== undefined)
-    throw new Error('--limit and --kinds are for a channel or a playlist. Omit them for a video.');
+  if (videoId !== undefined && (limit ?? kinds ?? publishedAfter) !== undefined)
+    throw new Error('--limit, --kinds and --published-after are for a channel or a playlist. Omit them for a video.');
   const texts = textsOf(archiveForm({ ...form, format: 'json' }));
-  const selection = { ...texts, ...(kinds && { kinds }), ...(limit !== undefined && { limit }) };
+  const selection = {
+    ...texts,
+    ...(kinds && { kinds }),
+    ...(limit !== undefined && { limit }),
+    ...(publishedAfter && { publishedAfter }),
+  };
   if (videoId !== undefined) await client.video(videoId, texts);
   else if (parsePlaylistReference(reference)) await client.playlist(reference, selection);
   else await client.transcripts(reference, selection);
@@ -129,7 +135,8 @@ function naming(forms: string) {
   };
 }
 
-type PrintFlags = Partial<Omit<ArchiveForm, 'format'>> & { format: EntryFormat; limit?: number };
+type PrintFlags = Partial<Omit<ArchiveForm, 'format'>> &
+  Pick<PlaylistQueryDto, 'publishedAfter'> & { format: EntryFormat; limit?: number };
 
 /** Adds the options for which videos are read, and how their texts are. */
 function addTextOptions(command: Command): Command {

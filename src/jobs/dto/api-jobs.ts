@@ -6,14 +6,15 @@ import { ApiId, type ErrorExample } from '../../http/errors/error-docs.js';
 import { idempotencyKey } from '../../http/routes/idempotency-key.js';
 import { contentOf, type Model, refTo } from '../../http/routes/response-docs.js';
 import { requestContext } from '../../http/server/request-context.js';
+import { DOCUMENT_LINES, DOCUMENTS_EXAMPLE } from '../../transcripts/formats/documents.js';
 import { ENTRY_HEADERS } from '../../transcripts/dto/api-transcripts.js';
-import { MARKDOWN, NDJSON } from '../../transcripts/response/transcripts-response.js';
+import { MARKDOWN, NDJSON } from '../../transcripts/response/response-writer.js';
 import { JobFinishedError, ResultsExpiredError, StoredResultsLimitError, TooManyJobsError } from '../job.js';
 import type { Idempotency } from '../job-store.js';
 import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
 import { CursorExpiredError, CursorUnknownError } from '../results/cursor.js';
 import type { ResultsOwner } from '../results/results-response.js';
-import { RUNNING_JOB_EXAMPLE } from './job.dto.js';
+import { CURSORS_EXAMPLE, RUNNING_JOB_EXAMPLE } from './job.dto.js';
 import { SUBSCRIPTION_EXAMPLE } from './subscription.dto.js';
 
 export const RESULTS_EXPIRED: ErrorExample = {
@@ -119,7 +120,13 @@ export function ApiResults(type: Model, of: ResultsOwner, example: object, lines
               description:
                 `One JSON object per line, with a \`type\`: a \`result\` with the fields \`cursor\`, ${entry}and \`result\` for each entry, and ` +
                 `last \`summary\` with ${summary}. A body without the last line is incomplete: request ` +
-                '`after` with the last `cursor` that was received.',
+                '`after` with the last `cursor` that was received. With `as=documents` each line is a `Document` or a `FailedDocument`, and ' +
+                'there is no other; the last line of an entry has its `cursor`. A job or a subscription stores chapters, and pieces end where ' +
+                'they begin, when its request has `include: ["chapters"]` or `chunkSeconds`.',
+              'x-documents': {
+                ...DOCUMENT_LINES,
+                example: DOCUMENTS_EXAMPLE.map((one, at) => ({ ...one, cursor: CURSORS_EXAMPLE[at] })),
+              },
             },
             example: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
           },

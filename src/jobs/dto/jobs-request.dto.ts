@@ -2,9 +2,9 @@ import { ApiSchema } from '@nestjs/swagger';
 import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/references/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/references/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
-import { Field, field } from '../../http/routes/field.js';
+import { Field, field, Picked, Restated } from '../../http/routes/field.js';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PageQueryDto } from '../../http/routes/validation.js';
-import { Kinds, Since, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
+import { As, Kinds, PublishedAfter, Since, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
 import { CURSOR_KIND } from '../results/cursor.js';
 import { Label, Labels } from './labels.js';
@@ -43,6 +43,12 @@ export class JobFields extends TextFields {
     'The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. For `video` and `short`, one whose kind YouTube does not state is kept.',
   )
   kinds?: readonly VideoKind[];
+
+  @PublishedAfter(
+    'Only videos of a channel or a playlist that were published at this time or later, of the whole list: a date, which begins at 0:00 UTC, ' +
+      'or a time with its zone. The exact date of a video decides or, where YouTube does not state it, the age that the list shows; a video without either is kept.',
+  )
+  publishedAfter?: string;
 
   @Field.integer({
     min: 1,
@@ -99,7 +105,12 @@ export class JobsQueryDto extends PageQueryDto {
 }
 
 /** The query parameters of results. */
-export class ResultsQueryDto {
+export class ResultsQueryDto extends Restated(Picked(TextFields, 'chunkSeconds'), {
+  chunkSeconds: {
+    description:
+      'Only with `as=documents`: joins what is stored to pieces of about this many seconds, by default 60. Longer pieces stay as they are stored.',
+  },
+}) {
   @Field.integer({
     min: 1,
     description:
@@ -114,4 +125,7 @@ export class ResultsQueryDto {
     hint: 'The `next` of the last result; by default the oldest stored one comes first.',
   })
   after?: string;
+
+  @As()
+  as?: 'documents';
 }

@@ -74,7 +74,7 @@ export class CreateSubscriptionDto extends TextFields {
 
 /** What a change sets of the request that created a subscription. */
 export class ChangedFields extends OptionalFields(
-  Picked(CreateSubscriptionDto, 'languages', 'match', 'kinds', 'include', 'chunkSeconds', 'labels'),
+  Picked(CreateSubscriptionDto, 'languages', 'match', 'tracks', 'kinds', 'include', 'chunkSeconds', 'labels'),
   { nullable: true },
 ) {}
 

@@ -1,13 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { invalidField } from '../../domain/errors.js';
+import type { Channel } from '../../domain/transcript.js';
 import { requestContext } from '../../http/server/request-context.js';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/routes/validation.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
+import { documentLines, documentsOf } from '../../transcripts/formats/documents.js';
 import { readEntry, type Chunk } from '../../transcripts/formats/json.js';
 import { channelLine, entrySection } from '../../transcripts/formats/markdown.js';
 import { HeldTexts, ResponseMemory } from '../../transcripts/delivery/response-memory.js';
-import { acceptedType, ResponseWriter } from '../../transcripts/response/response-writer.js';
-import { MARKDOWN, NDJSON } from '../../transcripts/response/transcripts-response.js';
+import {
+  requireDocumentsAccepted,
+  acceptedType,
+  ResponseWriter,
+  MARKDOWN,
+  NDJSON,
+} from '../../transcripts/response/response-writer.js';
 import type { JobSummaryDto } from '../dto/job.dto.js';
 import type { ResultsQueryDto } from '../dto/jobs-request.dto.js';
 import type { JobVariant } from '../job-variants.js';
@@ -21,7 +29,7 @@ export type ResultsOwner = JobVariant | 'feed';
 
 interface Part extends ResultsPart {
   /** Of a job or a subscription. */
-  owner?: { summary: JobSummaryDto };
+  owner?: { summary: JobSummaryDto; channel: Channel | null };
   /** Whether no entry can follow. */
   isEnd?: boolean;
 }
@@ -29,7 +37,7 @@ interface Part extends ResultsPart {
 /** Reads a part of the results. */
 export type ReadResults = (page: ResultsRequest) => Promise<Part>;
 
-type Query = Pick<ResultsQueryDto, 'limit' | 'after'>;
+type Query = Partial<ResultsQueryDto>;
 
 /** Sends stored results, read in small parts and no faster than the reader takes them. */
 @Injectable()
@@ -40,14 +48,15 @@ export class ResultsResponse {
   ) {}
 
   /**
-   * Sends a page as JSON or Markdown, or all entries as NDJSON, as the request accepts it. After the first byte an error destroys
+   * Sends a page as JSON or Markdown, or all entries as NDJSON or documents, as the request accepts it. After the first byte an error destroys
    * the connection.
    *
    * @param of what the results belong to: the name of the last field
    * @throws ServiceUnavailableError when too much memory waits for slow readers, and what the first read throws
    */
   async send(of: ResultsOwner, read: ReadResults, query: Query, request: Request, response: Response): Promise<void> {
-    const type = acceptedType(request, ['application/json', NDJSON, MARKDOWN]);
+    if (query.as !== undefined) requireDocumentsAccepted(request);
+    const type = query.as !== undefined ? NDJSON : acceptedType(request, ['application/json', NDJSON, MARKDOWN]);
     const { id } = requestContext(request).caller.organization;
     const page = { ...query, limit: Math.min(query.limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX) };
     const chunks = {
@@ -68,17 +77,20 @@ export class ResultsResponse {
     read: ReadResults,
     organizationId: string,
     query: Query,
-  ): Promise<AsyncGenerator<Chunk>> {
-    return ndjson(of, await this.parts(read, organizationId, query, false));
+  ): Promise<AsyncGenerator<Chunk | string>> {
+    const parts = await this.parts(read, organizationId, query, false);
+    return query.as === undefined ? ndjson(of, parts) : documents(parts, query);
   }
 
   /** Reads the first part, before which the response can be refused. */
   private async parts(
     read: ReadResults,
     organizationId: string,
-    { limit = Infinity, after }: Query,
+    { limit = Infinity, after, as, chunkSeconds }: Query,
     isPage: boolean,
   ): Promise<AsyncGenerator<Part>> {
+    if (as === undefined && chunkSeconds !== undefined)
+      throw invalidField('chunkSeconds', 'chunkSeconds requires as=documents.');
     this.memory.refuseWhenFull(organizationId);
     const first = await read({ limit: Math.min(limit, ENTRIES_PER_READ), after });
     return this.readOn(first, read, organizationId, limit, isPage);
@@ -133,6 +145,15 @@ async function* ndjson(of: ResultsOwner, parts: AsyncIterable<Part>): AsyncGener
     summary = { type: 'summary', ...(part.owner && { summary: part.owner.summary }), ...endOf(of, part) };
   }
   yield [`${JSON.stringify(summary)}\n`];
+}
+
+async function* documents(parts: AsyncIterable<Part>, form: Query): AsyncGenerator<string> {
+  for await (const { entries, owner } of parts)
+    for (const { cursor, facts, text } of entries) {
+      const channel = facts.channel ?? owner?.channel;
+      const lines = await documentsOf(await readEntry(await inflate(text)), { ...form, channel });
+      yield documentLines(lines, cursor);
+    }
 }
 
 async function* pageMarkdown(parts: AsyncIterable<Part>): AsyncGenerator<string> {

@@ -13,7 +13,7 @@ import { archiveRetry, followedRetry } from '../../transcripts/finality.js';
 import { entryJson } from '../../transcripts/formats/json.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
 import { playlistId } from '../../transcripts/sources/playlist-source.js';
-import { isOfKinds } from '../../transcripts/sources/selection.js';
+import { isOfKinds, isPublishedAfter } from '../../transcripts/sources/selection.js';
 import type { VideoList } from '../../transcripts/sources/video-list.js';
 import type { CallPlan } from '../../transcripts/call-plan.js';
 import type { DeliveryRules } from '../../transcripts/delivery/transcript-delivery.js';
@@ -88,7 +88,7 @@ export class SliceReader {
    */
   async page({ job, continuation, nowMs }: ClaimedSlice, call: Call): Promise<ListedPage> {
     const page = await this.listedPage(job, continuation ?? undefined, call);
-    const part = requestedPart(page, job.request);
+    const part = requestedPart(page, job.request, nowMs);
     if (job.channel === null || job.summary.total === 0) return { ...page, ...part };
     // What is newer than what was listed first was published since then.
     const startedAtMs = Date.parse(job.startedAt ?? '');
@@ -226,14 +226,15 @@ function listEndOf({ uploads, incomplete, hidden, pages }: UploadsListPage): str
   return incomplete && hidden !== null ? (uploads.at(-1)?.videoId ?? String(pages)) : null;
 }
 
-/** The uploads of a page that are of the kinds and newer than `since`, each once; the list ends there. */
+/** The uploads of a page that a request wants, each once; the list ends at `since`. */
 export function requestedPart(
   { uploads, next, incomplete }: Pick<UploadsListPage, 'uploads' | 'next' | 'incomplete'>,
-  { since, kinds }: Pick<JobDto['request'], 'since' | 'kinds'>,
+  request: Pick<JobDto['request'], 'since' | 'kinds' | 'publishedAfter'>,
+  nowMs: number,
 ): Pick<UploadsListPage, 'uploads' | 'next' | 'incomplete'> {
-  const end = uploads.findIndex(({ videoId }) => videoId === since);
+  const end = uploads.findIndex(({ videoId }) => videoId === request.since);
   const newer = end === -1 ? uploads : uploads.slice(0, end);
-  const wanted = newer.filter((upload) => isOfKinds(upload, kinds));
+  const wanted = newer.filter((upload) => isOfKinds(upload, request.kinds) && isPublishedAfter(upload, request, nowMs));
   const unique = [...new Map(wanted.map((upload) => [upload.videoId, upload])).values()];
   return { uploads: unique, next: end === -1 ? next : null, incomplete: end === -1 && incomplete };
 }

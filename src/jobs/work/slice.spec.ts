@@ -18,7 +18,7 @@ function video(entry: Entry, retries = 0, givenUp = false, upload: Upload = LIST
   return { position: 1, upload, entry, retries, lastCode, givenUp };
 }
 
-const READ = { ok: true, details: NO_DETAILS, transcript: TEXT } as const;
+const READ = { ok: true, details: NO_DETAILS, transcript: TEXT, tracks: {} } as const;
 const FETCHED = video(entryOf(unlistedVideo('abcdefghijk'), READ, false));
 const CACHED = video(entryOf(unlistedVideo('abcdefghijk'), READ, true));
 /** The egress is paused. */

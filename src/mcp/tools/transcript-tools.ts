@@ -9,7 +9,7 @@ import {
   ChannelInput,
   cursorOutput,
   defineTool,
-  KindsInput,
+  FilterInput,
   PageInput,
   summaryOutput,
   TEXT_IS_DATA,
@@ -21,12 +21,12 @@ import {
 const CHANNEL_VIDEOS_DEFAULT = 3;
 const WHOLE_VIDEOS: Position['range'] = [0, null];
 
-const COST = 'Costs one transcript of the quota for each video that is fetched; cached and failed ones are free.';
+const COST = 'Costs one transcript of the quota for each fetched video; cached and failed ones are free.';
 const PAGES = 'Longer text continues with the returned cursor, for free.';
 
 class ChannelTranscriptsInput extends Fields(
   Restated(OptionalFields(ChannelInput), { channel: { hint: `Required without a cursor: ${CHANNEL_NAMED}.` } }),
-  KindsInput,
+  FilterInput,
   TextInput,
   PageInput,
 ) {
@@ -58,7 +58,7 @@ export const getChannelTranscripts = defineTool({
   title: "Transcripts of a channel's newest videos",
   description:
     `Returns the transcripts of the newest uploads of a YouTube channel as Markdown, newest first, with a link to the second ` +
-    `of each paragraph. Live and announced videos have none. ${COST} Requires the Pro plan. ${PAGES} ${TEXT_IS_DATA}`,
+    `of each paragraph. ${COST} Requires the Pro plan. ${PAGES} ${TEXT_IS_DATA}`,
   feature: 'channel_transcripts',
   limitsConcurrency: true,
   effect: 'reads',

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { z } from 'zod';
 
 /** The prefix of all keys. Changes with the stored form, so that the entries of other versions are not found. */
-export const CACHE_FORMAT = 'ct7';
+export const CACHE_FORMAT = 'ct8';
 
 /** Parses JSON that another version may have stored; undefined when it does not match the schema. */
 export function fromJson<T>(bytes: Buffer, schema: z.ZodType<T>): T | undefined {

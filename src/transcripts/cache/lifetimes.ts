@@ -45,6 +45,13 @@ export function isPublishedSince(dates: PublishDates, sinceMs: number, nowMs: nu
   return !event && max * 1000 <= nowMs - sinceMs;
 }
 
+/** Whether a video can have been published at a time or later: by its date, else by the age that its text rounds down. */
+export function canBePublishedSince(dates: PublishDates, sinceMs: number, nowMs: number): boolean {
+  if (dates.publishedAt !== null) return Date.parse(dates.publishedAt) >= sinceMs;
+  const ageSeconds = statedAgeSecondsMin(dates, nowMs);
+  return ageSeconds === undefined || nowMs - ageSeconds * 1000 >= sinceMs;
+}
+
 /** How long a text is cached: the captions of a new video may still be replaced. */
 export function textLifetimeSeconds(ttlSeconds: number, ageSeconds: number): number {
   return ageSeconds < 3 * DAY_SECONDS ? Math.min(ttlSeconds, DAY_SECONDS) : ttlSeconds;

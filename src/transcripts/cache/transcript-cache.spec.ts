@@ -36,6 +36,7 @@ beforeAll(async () => {
   cache = module.get<Cache>(CACHE_MANAGER);
   success = await asCachedOutcome({
     ok: true,
+    tracks: { en: { name: 'English', generated: false } },
     details: NO_DETAILS,
     transcript: new Map([['en', [{ text: 'Hello\nharbour', start: 0.5, duration: 2 }]]]),
   });
@@ -71,7 +72,7 @@ const anyTranscript = fc.array(
 );
 const anySuccess: fc.Arbitrary<VideoOutcome> = fc
   .tuple(anyDetails, anyTranscript)
-  .map(([details, transcript]) => ({ ok: true, details, transcript: new Map(transcript) }));
+  .map(([details, transcript]) => ({ ok: true, details, transcript: new Map(transcript), tracks: {} }));
 const lastingCodes = VIDEO_FAILURE_CODES.filter((code) => !VIDEO_FAILURES[code].retryable);
 const anyLastingFailure: fc.Arbitrary<VideoOutcome> = fc
   .tuple(anyDetails, fc.constantFrom(...lastingCodes), fc.option(text, { nil: undefined }))

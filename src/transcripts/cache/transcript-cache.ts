@@ -2,7 +2,13 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
-import { VIDEO_FAILURE_CODES, VideoDetails, type Upload, type VideoOutcome } from '../../domain/transcript.js';
+import {
+  VIDEO_FAILURE_CODES,
+  TextTracks,
+  type Upload,
+  VideoDetails,
+  type VideoOutcome,
+} from '../../domain/transcript.js';
 import { failureLifetimeSeconds, uploadAgeSeconds } from '../finality.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { CACHE_FORMAT, KeyedCodec, type CacheEntry } from './keyed-codec.js';
@@ -23,7 +29,7 @@ const SHARED_WITH_RETRIES_MS = 10_000;
 
 /** What is stored with the deflated text of a transcript, or alone for a video that has none. */
 const storedSchema = z.union([
-  z.object({ details: VideoDetails, jsonBytes: z.int().nonnegative(), crc32: z.int() }),
+  z.object({ details: VideoDetails, tracks: TextTracks, jsonBytes: z.int().nonnegative(), crc32: z.int() }),
   z.object({
     details: VideoDetails,
     code: z.enum(VIDEO_FAILURE_CODES),
@@ -79,7 +85,7 @@ export class TranscriptCache {
     const ageSeconds = uploadAgeSeconds({ ...video, publishedAt }, Date.now()) ?? 0;
     if (outcome.ok) {
       const { deflated, jsonBytes, crc32 } = outcome.transcript;
-      const entry = this.codec.write(key, { details, jsonBytes, crc32 }, deflated);
+      const entry = this.codec.write(key, { details, tracks: outcome.tracks, jsonBytes, crc32 }, deflated);
       await this.cache.set(key, entry, textLifetimeSeconds(TRANSCRIPT_TTL_SECONDS, ageSeconds) * 1000);
       return;
     }
@@ -105,8 +111,8 @@ function outcomeOf({ value, bytes }: CacheEntry<Stored>): CachedOutcome {
     const { code, message } = value;
     return { ok: false, details, failure: message === null ? { code } : { code, message } };
   }
-  const { jsonBytes, crc32 } = value;
-  return { ok: true, details, transcript: { deflated: bytes, jsonBytes, crc32 } };
+  const { tracks, jsonBytes, crc32 } = value;
+  return { ok: true, details, tracks, transcript: { deflated: bytes, jsonBytes, crc32 } };
 }
 
 /** Converts an outcome of the platform to the form in which it is cached and sent. */

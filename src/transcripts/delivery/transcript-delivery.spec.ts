@@ -18,7 +18,7 @@ const fetcher: ConstructorParameters<typeof Delivery>[1] = {
   fetch({ videoId }, _plan, { signal, onRequest }): ReturnType<VideoFetcher['fetch']> {
     if (videoId === 'faulty') return Promise.reject(new TypeError('a bug'));
     if (videoId.startsWith('fetched'))
-      return Promise.resolve({ outcome: { ok: true, details: NO_DETAILS, transcript: TEXT }, own: true });
+      return Promise.resolve({ outcome: { ok: true, details: NO_DETAILS, transcript: TEXT, tracks: {} }, own: true });
     if (videoId === 'sent') onRequest?.();
     return new Promise((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
@@ -42,7 +42,7 @@ function deliver(
 ): { delivery: Delivery; call: Call; fetched: Promise<number> } {
   const call = new Call(60, options);
   calls.push(call);
-  const cached = { ok: true, details: NO_DETAILS, transcript: TEXT } as const;
+  const cached = { ok: true, details: NO_DETAILS, transcript: TEXT, tracks: {} } as const;
   const outcomeOf = (id: string) => (id === 'cached' ? cached : undefined);
   const known = new Map(videoIds.map((id) => [id, { upload: unlistedVideo(id), outcome: outcomeOf(id) }]));
   held.addCached(videoIds.includes('cached') ? [TEXT.deflated] : []);

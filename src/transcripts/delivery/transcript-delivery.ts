@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Upload, VideoFailure } from '../../domain/transcript.js';
+import type { Includable, Upload, VideoFailure } from '../../domain/transcript.js';
 import { withTimeout } from '../../domain/waiting.js';
 import type { CallPlan, PlannedVideo } from '../call-plan.js';
 import type { Summary } from '../dto/transcripts-response.dto.js';
@@ -72,8 +72,9 @@ export class Delivery {
     private readonly fetcher: Pick<VideoFetcher, 'fetch'>,
     private readonly rules: DeliveryRules,
   ) {
-    const { sinceFound, header, include } = plan;
-    this.form = { withChannel: header.type !== 'channel', include };
+    const { sinceFound, header, include = [], chunkSeconds } = plan;
+    const needed: readonly Includable[] = chunkSeconds === undefined ? include : [...include, 'chapters'];
+    this.form = { withChannel: header.type !== 'channel', include: needed };
     this.summary = { ...emptySummary(), ...(sinceFound !== undefined && { sinceFound }) };
   }
 
@@ -101,8 +102,9 @@ export class Delivery {
 
   /** The same events, those that are available together in one batch. */
   batches(order: EntryOrder): AsyncGenerator<readonly TranscriptsEvent[], void, undefined> {
-    const { chunkSeconds } = this.plan;
-    return chunkSeconds === undefined ? this.ownBatches(order) : inChunks(this.ownBatches(order), chunkSeconds);
+    const { chunkSeconds, include } = this.plan;
+    if (chunkSeconds === undefined) return this.ownBatches(order);
+    return inChunks(this.ownBatches(order), chunkSeconds, include?.includes('chapters') ?? false);
   }
 
   private async *ownBatches(order: EntryOrder): AsyncGenerator<readonly TranscriptsEvent[], void, undefined> {

@@ -1,8 +1,9 @@
 import {
   type Includable,
   NO_DETAILS,
-  VIDEO_FAILURES,
+  type TextTracks,
   type Upload,
+  VIDEO_FAILURES,
   type VideoDetails,
   type VideoFailure,
   type VideoOutcome,
@@ -23,6 +24,7 @@ export interface SucceededEntry<Text = TranscriptText> {
   metadata: VideoMetadata;
   transcript: Text;
   cached: boolean;
+  tracks: TextTracks;
 }
 
 export interface FailedEntry {
@@ -55,7 +57,7 @@ export function entryOf(
   const { videoId } = upload;
   const metadata = metadataOf(upload, outcome.details, form);
   return outcome.ok
-    ? { videoId, ok: true, metadata, transcript: outcome.transcript, cached }
+    ? { videoId, ok: true, metadata, transcript: outcome.transcript, cached, tracks: outcome.tracks }
     : { videoId, ok: false, metadata, error: entryError(outcome.failure) };
 }
 

@@ -15,6 +15,7 @@ import { TranscriptMetrics } from '../transcript-metrics.js';
 const VIDEO = unlistedVideo('video');
 const READ: VideoOutcome = {
   ok: true,
+  tracks: {},
   details: NO_DETAILS,
   transcript: new Map([['en', [{ text: 'Hello harbour', start: 0, duration: 1 }]]]),
 };

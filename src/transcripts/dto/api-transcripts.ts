@@ -3,8 +3,9 @@ import { ApiOkResponse } from '@nestjs/swagger';
 import { QUOTA_HEADERS } from '../../http/routes/limit-headers.js';
 import { ApiErrors } from '../../http/errors/error-docs.js';
 import { contentOf, type Model, refTo } from '../../http/routes/response-docs.js';
+import { DOCUMENT_LINES, DOCUMENTS_EXAMPLE } from '../formats/documents.js';
 import { entryError } from '../delivery/transcript-events.js';
-import { MARKDOWN, NDJSON } from '../response/transcripts-response.js';
+import { MARKDOWN, NDJSON } from '../response/response-writer.js';
 import type {
   EntryDto,
   PlaylistTranscriptsDto,
@@ -47,6 +48,7 @@ export const ENTRY_EXAMPLE = {
     ],
   },
   cached: false,
+  tracks: { en: { name: 'English', generated: false } },
 } satisfies EntryDto;
 
 const FAILED_ENTRY = {
@@ -66,6 +68,7 @@ const FAILED_ENTRY = {
   transcript: {},
   cached: false,
   error: entryError({ code: 'transcript_unavailable' }),
+  tracks: {},
 } satisfies EntryDto;
 
 const CHANNEL = { id: 'UCharbourlight__________', name: 'Harbour Light Workshop' };
@@ -137,7 +140,9 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
               description:
                 'One JSON object per line, with a `type`: first ' +
                 (list === undefined ? '' : `\`${list}\` with the field \`${list}\` (and \`listedAt\`, if any), then `) +
-                'a `result` with the field `result` as each video finishes, and last `summary` with the field `summary`. The fields are those of the JSON response.',
+                'a `result` with the field `result` as each video finishes, and last `summary` with the field `summary`. The fields are those of the JSON response. ' +
+                'With `as=documents` each line is a `Document` or a `FailedDocument`, and there is no other.',
+              'x-documents': { ...DOCUMENT_LINES, example: DOCUMENTS_EXAMPLE },
             },
             example: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
           },

@@ -31,7 +31,7 @@ function asQuery(entries: readonly (readonly [string, string | string[]])[]): ob
 
 describe('the query parameters of the operation', () => {
   it('default to a limit of 25 and no languages', () => {
-    expect({ ...(read({}) as object) }).toEqual({ limit: 25, match: 'all' });
+    expect({ ...(read({}) as object) }).toEqual({ limit: 25, match: 'all', tracks: 'any' });
   });
 
   it('are parsed as a whole, or refused with only names that were sent', () => {
@@ -107,6 +107,36 @@ describe('a list of languages', () => {
         expect(new Set(languages).size).toBe(languages.length);
         expect(readLanguages(languages.join(','))).toEqual(languages);
       }),
+    );
+  });
+});
+
+describe('publishedAfter', () => {
+  const given = (publishedAfter: string) => {
+    const response = read({ publishedAfter });
+    return response instanceof InvalidRequestError
+      ? response.details[0]?.message
+      : (response as TranscriptsQueryDto).publishedAfter;
+  };
+
+  it.each([
+    ['2026-09-01', '2026-09-01T00:00:00.000Z'],
+    ['2024-02-29', '2024-02-29T00:00:00.000Z'],
+    ['2026-09-01T09:30:00+02:00', '2026-09-01T07:30:00.000Z'],
+    ['2026-09-01T07:30:00.5Z', '2026-09-01T07:30:00.500Z'],
+  ])('%s is %s', (text, time) => {
+    expect(given(text)).toBe(time);
+    // What is stored is read again.
+    expect(given(time)).toBe(time);
+  });
+
+  it.each([
+    ...['2026-02-30', '2025-02-29', '2026-13-01', '2026-9-1', 'yesterday', '', '2026', '1788220800'],
+    ...['2026-09-01T09:30:00', '2026-09-01T25:00:00Z', '2026-09-01T09:30:00 02:00', '2026-02-30T00:00:00Z'],
+    ...['0000-01-01T00:00:00+05:00', '9999-12-31T23:59:59-05:00', '+010000-01-01T00:00:00Z'],
+  ])('%j is refused', (text) => {
+    expect(given(text)).toBe(
+      'publishedAfter must be a date that exists, such as 2026-09-01, or a time with its zone, such as 2026-09-01T07:30:00Z or 2026-09-01T09:30:00%2B02:00.',
     );
   });
 });

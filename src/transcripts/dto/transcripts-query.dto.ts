@@ -1,5 +1,13 @@
-import { areLanguages, LANGUAGE_MATCHES, LANGUAGES_MAX, normalizeLanguages } from '../../domain/language-codes.js';
-import type { LanguageMatch } from '../../domain/language-codes.js';
+import { z } from 'zod';
+import {
+  areLanguages,
+  LANGUAGE_MATCHES,
+  type LanguageMatch,
+  LANGUAGES_MAX,
+  normalizeLanguages,
+  TRACK_CHOICES,
+  type TrackChoice,
+} from '../../domain/language-codes.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { INCLUDABLE, VIDEO_KINDS, type Includable, type VideoKind } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/references/video-reference.js';
@@ -30,7 +38,7 @@ export class LanguageFields {
         'when none before it is there. By default the transcript is in the ' +
         'original language of the video. Transcripts are never machine-translated.',
       brief: 'Language codes in order of preference. Empty: the original language of each video.',
-      hint: 'In order of preference. `en` finds `en-GB` too; `*`, as the last, is the original language, the default.',
+      hint: '`en` finds `en-GB` too; `*`, the last, is the original language, the default.',
     },
   )
   languages?: readonly string[];
@@ -41,9 +49,21 @@ export class LanguageFields {
     description:
       'Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.',
     brief: 'Which of the languages that a video has are taken.',
-    hint: '`all`: every one of the languages that a video has.',
+    hint: '`all`: each that a video has.',
   })
   match: LanguageMatch;
+
+  @Field.word({
+    words: TRACK_CHOICES,
+    impliedDefault: 'any',
+    storedSince: 2,
+    description:
+      'Which caption tracks are used: `any` (the default: a manual one before a generated one), only `manual` or only `generated` ones. ' +
+      'A video without such a track in the languages fails with `language_unavailable`, whose message names what there is.',
+    brief: 'Which caption tracks are used.',
+    hint: 'Of the captions.',
+  })
+  tracks: TrackChoice;
 }
 
 /** What all requests for transcripts have. */
@@ -62,8 +82,8 @@ export class TextFields extends LanguageFields {
     min: 15,
     max: 600,
     description:
-      'Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every ' +
-      'format. By default segments are as in the captions.',
+      'Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, and where a ' +
+      'chapter begins; those of a video with chapters have `chapter`, its title. In every format. By default segments are as in the captions.',
     brief: 'The length of the chunks in seconds. Null: segments are as in the captions.',
     hint: 'The length of a paragraph; by default about a minute.',
   })
@@ -76,8 +96,42 @@ export const Kinds = (description: string): PropertyDecorator =>
     words: VIDEO_KINDS,
     description,
     brief: 'The kinds of videos. Empty: all.',
-    hint: 'By default all. `["video", "short"]` leaves out live and announced ones.',
+    hint: '`["video", "short"]` leaves out live and announced ones.',
   });
+
+const DATE = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
+/** Also as a time in UTC, which has no year beyond 9999. */
+const isDate = (value: unknown): value is string =>
+  DATE.safeParse(value).success && DATE.safeParse(new Date(value as string).toISOString()).success;
+
+/** The field `as`. */
+export const As = (): PropertyDecorator =>
+  Field.word({
+    words: ['documents'],
+    description:
+      '`documents`, with `Accept: application/x-ndjson`: a line for each piece of about `chunkSeconds` (60 by default), ready for a vector ' +
+      'store, and one for each video without a transcript. A piece ends where a chapter begins.',
+  });
+
+/** The field `publishedAfter`: a date is its beginning in UTC. */
+export const PublishedAfter = (description: string): PropertyDecorator =>
+  field(
+    {
+      schema: { type: 'string' },
+      normalize: (value: string) => new Date(value).toISOString(),
+      fault: (value, form) => {
+        if (isDate(value)) return undefined;
+        const offset = form === 'text' ? '2026-09-01T09:30:00%2B02:00' : '2026-09-01T09:30:00+02:00';
+        return `must be a date that exists, such as 2026-09-01, or a time with its zone, such as 2026-09-01T07:30:00Z or ${offset}`;
+      },
+    },
+    {
+      storedSince: 2,
+      description,
+      brief: 'Only videos published at this time or later are taken. Null: all.',
+      hint: 'A date (UTC), or a time with its zone.',
+    },
+  );
 
 /** The query parameters of the transcripts of a playlist, whose order is not by date. */
 export class PlaylistQueryDto extends TextFields {
@@ -96,7 +150,20 @@ export class PlaylistQueryDto extends TextFields {
       'for which up to 500 videos of the list are read. For `video` and `short`, one whose kind YouTube does not state is kept.',
   )
   kinds?: readonly VideoKind[];
+
+  @PublishedAfter(
+    'Only videos that were published at this time or later: a date, which begins at 0:00 UTC, or a time with its zone. The exact date of a ' +
+      'video decides or, where YouTube does not state it, the age that the list shows; a video without either is kept. `limit` counts ' +
+      'what remains, for which up to 500 videos of the list are read.',
+  )
+  publishedAfter?: string;
+
+  @As()
+  as?: 'documents';
 }
+
+/** The query parameters of a list of the videos of a playlist without transcripts. */
+export class PlaylistVideosQueryDto extends Picked(PlaylistQueryDto, 'limit', 'kinds', 'publishedAfter') {}
 
 /** The field `since`. */
 export const Since = (description: string): PropertyDecorator =>
@@ -119,4 +186,4 @@ export class TranscriptsQueryDto extends PlaylistQueryDto {
 }
 
 /** The query parameters of a list of uploads without transcripts. */
-export class UploadsQueryDto extends Picked(TranscriptsQueryDto, 'limit', 'kinds', 'since') {}
+export class UploadsQueryDto extends Picked(TranscriptsQueryDto, 'limit', 'kinds', 'publishedAfter', 'since') {}

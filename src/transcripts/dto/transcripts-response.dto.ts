@@ -4,6 +4,7 @@ import {
   Channel,
   Playlist,
   Segment,
+  TextTracks,
   Upload,
   VIDEO_FAILURE_CODES,
   VIDEO_FAILURES,
@@ -104,6 +105,9 @@ export const EntryDto = z
       .boolean()
       .describe('True when the transcript was not fetched for this request, and therefore not charged.'),
     error: EntryError.exactOptional().describe('Present exactly when `ok` is false.'),
+    tracks: TextTracks.describe(
+      'The caption track that each text is from, by language code. Empty when `ok` is false.',
+    ),
   })
   .meta({ id: 'VideoTranscript' });
 export type EntryDto = z.infer<typeof EntryDto>;

@@ -22,8 +22,15 @@ function jsonOf(entry: Entry, position?: number): Buffer {
 }
 
 it.each<Entry>([
-  { videoId: 'abcdefghijk', ok: true, metadata: { ...metadata, ...included }, transcript, cached: true },
-  { videoId: 'abcdefghijk', ok: true, metadata, transcript, cached: false },
+  {
+    videoId: 'abcdefghijk',
+    ok: true,
+    metadata: { ...metadata, ...included },
+    transcript,
+    cached: true,
+    tracks: { en: { name: 'English', generated: true } },
+  },
+  { videoId: 'abcdefghijk', ok: true, metadata, transcript, cached: false, tracks: {} },
   { videoId: 'abcdefghijk', ok: false, metadata: { ...metadata, ...included, description: null }, error },
 ])('an entry is read as it was written: %#', async (entry) => {
   const read = entry.ok ? { ...entry, transcript: await readTranscript(await inflate(entry.transcript)) } : entry;

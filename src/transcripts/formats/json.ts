@@ -46,14 +46,15 @@ export function entryJson(before: string, entry: Entry, after: string, position?
   const place = position === undefined ? '' : `"position":${position},`;
   const head = `${before}{${place}"videoId":${JSON.stringify(entry.videoId)},"ok":${entry.ok},"metadata":${JSON.stringify(entry.metadata)},"transcript":`;
   return entry.ok
-    ? [head, entry.transcript, `,"cached":${entry.cached}}${after}`]
-    : [`${head}{},"cached":false,"error":${JSON.stringify(entry.error)}}${after}`];
+    ? [head, entry.transcript, `,"cached":${entry.cached},"tracks":${JSON.stringify(entry.tracks)}}${after}`]
+    : [`${head}{},"cached":false,"error":${JSON.stringify(entry.error)},"tracks":{}}${after}`];
 }
 
 const TRANSCRIPT_FIELD = ',"transcript":';
 const CACHED_FIELD = ',"cached":';
 
-const StoredEntry = EntryDto.omit({ transcript: true });
+/** One that was stored by version 1.0 has no tracks. */
+const StoredEntry = EntryDto.omit({ transcript: true }).extend({ tracks: EntryDto.shape.tracks.default({}) });
 
 /** Reads an entry from the JSON of `entryJson`. @throws Error when it is none */
 export async function readEntry(json: Buffer): Promise<Entry<Transcript>> {
@@ -61,8 +62,8 @@ export async function readEntry(json: Buffer): Promise<Entry<Transcript>> {
   const [start, end] = [json.indexOf(TRANSCRIPT_FIELD), json.lastIndexOf(CACHED_FIELD)];
   const stored = fromJson(Buffer.concat([json.subarray(0, start), json.subarray(end)]), StoredEntry);
   if (!stored) throw new Error('A stored entry is not readable.');
-  const { videoId, metadata, cached, error } = stored;
+  const { videoId, metadata, cached, error, tracks } = stored;
   if (error) return { videoId, ok: false, metadata, error };
   const transcript = await readTranscript(json.subarray(start + TRANSCRIPT_FIELD.length, end));
-  return { videoId, ok: true, metadata, transcript, cached };
+  return { videoId, ok: true, metadata, transcript, cached, tracks };
 }

@@ -47,6 +47,7 @@ const anyEntry: fc.Arbitrary<Entry> = fc.oneof(
       metadata: anyMetadata,
       transcript: anyTranscript.map((transcript) => storedText(JSON.stringify(transcript))),
       cached: fc.boolean(),
+      tracks: fc.constant({ en: { name: 'English, "cached":', generated: true } }),
     },
     plain,
   ),
@@ -100,8 +101,9 @@ function expectedJson(entry: Entry): unknown {
         metadata,
         transcript: JSON.parse(jsonOfText(entry.transcript)) as unknown,
         cached: entry.cached,
+        tracks: entry.tracks,
       }
-    : { videoId, ok, metadata, transcript: {}, cached: false, error: entry.error };
+    : { videoId, ok, metadata, transcript: {}, cached: false, error: entry.error, tracks: {} };
 }
 
 describe('the serialized response', () => {
@@ -139,7 +141,7 @@ describe('a written response', () => {
     const [metadata] = fc.sample(anyMetadata, 1);
     if (!metadata) throw new Error('There is no sample.');
     const transcript = storedText(JSON.stringify({ en: 'x'.repeat(1_000) }));
-    const entry: Entry = { videoId: 'video', ok: true, metadata, transcript, cached: true };
+    const entry: Entry = { videoId: 'video', ok: true, metadata, transcript, cached: true, tracks: {} };
     const events = asEvents({ id: '', name: '', handle: null }, Array<Entry>(100).fill(entry));
     let writes = 0;
     const server = createServer((_request, response) => {

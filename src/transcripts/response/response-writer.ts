@@ -1,10 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { invalidField } from '../../domain/errors.js';
 import { requestContext } from '../../http/server/request-context.js';
 import { GzipMember } from '../cache/gzip-member.js';
 import { deflate, inflate, type TranscriptText } from '../cache/transcript-text.js';
 import type { Chunk } from '../formats/json.js';
 import { HeldTexts, ResponseMemory } from '../delivery/response-memory.js';
+
+export const NDJSON = 'application/x-ndjson';
+export const MARKDOWN = 'text/markdown';
 
 /** Approximate size of one write, and of what is written before the reader has taken it. */
 const WRITE_BYTES = 512 * 1024;
@@ -36,6 +40,12 @@ export class ResponseWriter {
 export function acceptedType<T extends string>(request: Request, types: readonly T[]): T | 'application/json' {
   const preferred = request.accepts(types.map(withCharset));
   return types.find((type) => withCharset(type) === preferred) ?? 'application/json';
+}
+
+/** @throws InvalidRequestError when the request names other content types than that of documents */
+export function requireDocumentsAccepted(request: Request): void {
+  if (request.accepts(withCharset(NDJSON)) === false)
+    throw invalidField('as', `as=documents requires the header Accept: ${NDJSON}.`);
 }
 
 const withCharset = (type: string) => `${type}; charset=utf-8`;

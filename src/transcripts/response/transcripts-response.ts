@@ -3,16 +3,15 @@ import type { Request, Response } from 'express';
 import { VideoFailedError } from '../../domain/errors.js';
 import { setQuotaHeaders } from '../../http/routes/limit-headers.js';
 import { requestContext } from '../../http/server/request-context.js';
+import type { PlaylistQueryDto } from '../dto/transcripts-query.dto.js';
+import { forDocuments, serializeDocuments } from '../formats/documents.js';
 import { entryJson, serializeJson, serializeNdjson } from '../formats/json.js';
 import { markdownDocument } from '../formats/markdown.js';
 import { FORMAT_MEDIA_TYPES, formatEntry } from '../formats/transcript-formats.js';
 import type { CallPlan, TranscriptsRequest } from '../call-plan.js';
 import type { Entry, SucceededEntry, TranscriptsEvent } from '../delivery/transcript-events.js';
 import { TranscriptsService } from '../transcripts.service.js';
-import { acceptedType, ResponseWriter } from './response-writer.js';
-
-export const NDJSON = 'application/x-ndjson';
-export const MARKDOWN = 'text/markdown';
+import { acceptedType, MARKDOWN, NDJSON, requireDocumentsAccepted, ResponseWriter } from './response-writer.js';
 
 /** The content types of a response about many videos. Of equally accepted ones the first is sent. */
 const LIST_TYPES = ['application/json', NDJSON, MARKDOWN] as const;
@@ -31,12 +30,17 @@ export class TranscriptsResponse {
   ) {}
 
   /**
-   * Sends the entries of all videos, as JSON or Markdown in the order of the list, or as NDJSON in the order in which they
-   * finish.
+   * Sends the entries of all videos, as JSON or Markdown in the order of the list, or as NDJSON or documents in the order in
+   * which they finish.
    *
    * @throws the errors that refuse the call, before anything is written
    */
-  async send(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
+  async send(
+    { as, ...wanted }: TranscriptsRequest & Pick<PlaylistQueryDto, 'as'>,
+    request: Request,
+    response: Response,
+  ): Promise<void> {
+    if (as !== undefined) return this.sendDocuments(wanted, request, response);
     const type = acceptedType(request, LIST_TYPES);
     const delivery = await this.transcripts.start(wanted, requestContext(request));
     setPlanHeaders(response, delivery.plan);
@@ -46,6 +50,13 @@ export class TranscriptsResponse {
       [MARKDOWN]: () => markdownDocument(delivery.events('listed'), delivery.plan),
     };
     await this.writer.send(request, response, type, chunks[type]());
+  }
+
+  private async sendDocuments(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
+    requireDocumentsAccepted(request);
+    const delivery = await this.transcripts.start(forDocuments(wanted), requestContext(request));
+    setPlanHeaders(response, delivery.plan);
+    await this.writer.send(request, response, NDJSON, serializeDocuments(delivery.events('as-finished'), wanted));
   }
 
   /**

@@ -2,16 +2,15 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { withCacheBudget } from '../../cache/cache-budget.js';
 import { Environment } from '../../config/environment.js';
 import { type ChannelReference, parseChannelReference } from '../../domain/references/channel-reference.js';
-import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
+import { ChannelNotFoundError } from '../../domain/errors.js';
 import { Channel, Upload } from '../../domain/transcript.js';
 import { VideoPlatform, type DescribedPage, type ReadingContext } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
 import type { RequestContext } from '../../http/server/request-context.js';
-import { Call, CallEnded } from '../call.js';
+import { readWithinDeadline } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import {
   type CountedList,
@@ -88,17 +87,8 @@ export class ChannelUploads {
    *
    * @throws ChannelNotFoundError | UpstreamError
    */
-  async listWithinDeadline(text: string, selection: Selection, context: RequestContext): Promise<ChannelWithUploads> {
-    const { startedAtMs, responseEnd, caller } = context;
-    const options = { startedAtMs, responseEnd, organizationId: caller.organization.id };
-    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
-    try {
-      return await withCacheBudget(this.environment, () => this.list(text, selection, call));
-    } catch (error) {
-      throw error instanceof CallEnded ? new UpstreamError('upstream_timeout', error) : error;
-    } finally {
-      call.finish();
-    }
+  listWithinDeadline(text: string, selection: Selection, context: RequestContext): Promise<ChannelWithUploads> {
+    return readWithinDeadline(context, this.environment, (call) => this.list(text, selection, call));
   }
 
   /**
@@ -114,7 +104,7 @@ export class ChannelUploads {
       const channelId = await this.resolve(reference, context);
       const [channel, selected] = await Promise.allSettled([
         this.channel(channelId, context),
-        readSelection(selection, (count) => this.uploads(channelId, count, context)),
+        readSelection(selection, (count) => this.uploads(channelId, count, context), 'newest-first'),
       ]);
       // Other requests fail in arbitrary ways for a deleted channel: the reason of the channel itself is clear.
       if (channel.status === 'rejected') throw channel.reason;

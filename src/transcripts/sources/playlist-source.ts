@@ -4,8 +4,10 @@ import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import { PlaylistNotFoundError, invalidField } from '../../domain/errors.js';
 import { parsePlaylistReference, UNREADABLE_LISTS } from '../../domain/references/playlist-reference.js';
-import { Playlist } from '../../domain/transcript.js';
-import { VideoPlatform } from '../../platform/video-platform.js';
+import { Playlist, type Upload } from '../../domain/transcript.js';
+import { type ReadingContext, VideoPlatform } from '../../platform/video-platform.js';
+import type { RequestContext } from '../../http/server/request-context.js';
+import { readWithinDeadline } from '../call.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
@@ -35,6 +37,15 @@ const playlistVideosSchema: z.ZodType<PlaylistVideos> = z.object({
   readAtMs: z.number().default(0),
 });
 
+type PlaylistSelection = Omit<Selection, 'since'>;
+
+export interface PlaylistWithVideos {
+  playlist: Playlist;
+  /** As for `ListHeader`. */
+  listedAt: string | undefined;
+  uploads: Upload[];
+}
+
 /** The source of a playlist's videos. Reads from the platform are cached; concurrent calls share a request. */
 @Injectable()
 export class PlaylistSource {
@@ -51,37 +62,53 @@ export class PlaylistSource {
   }
 
   /**
-   * The first videos of a playlist, in its order, those of a selection.
+   * The first videos of a playlist as the source of a call.
    *
    * @param reference the playlist as the caller names it
    * @throws PlaylistNotFoundError | InvalidRequestError when the text names no playlist that can be read
    */
-  source(reference: string, selection: Omit<Selection, 'since'>): VideoSource {
+  source(reference: string, selection: PlaylistSelection): VideoSource {
     const id = playlistId(reference, 'id');
-    const isFresh = (list: PlaylistVideos) => isYoungerThan(this.environment.UPLOADS_TTL_SECONDS, list);
     return async (context) => {
-      const { list, uploads } = await readSelection(selection, (count) =>
-        this.lists.get(
-          `${CACHE_FORMAT}:playlist:${id}`,
-          context,
-          (shared, known) => {
-            const pageAfter = (after?: string) => this.platform.playlist(id, after, shared);
-            const first = async () => {
-              const page = await pageAfter();
-              return { ...listFrom(page), playlist: page.playlist ?? { id, title: null }, readAtMs: Date.now() };
-            };
-            return readCounted(count, known && isFresh(known) ? known : undefined, first, pageAfter);
-          },
-          {
-            serves: (known) => isFresh(known) && reaches(known, count),
-            purpose: String(count),
-            whenRefused: (known) => lastList(known, count),
-          },
-        ),
-      );
-      const { playlist, listedAt } = list;
+      const { playlist, listedAt, uploads } = await this.list(id, selection, context);
       return { header: { type: 'playlist', playlist, listedAt }, resource: playlist.id, uploads };
     };
+  }
+
+  /** Lists them within the deadline of a call of its own. @throws as `source`, and UpstreamError */
+  async listWithinDeadline(
+    reference: string,
+    selection: PlaylistSelection,
+    context: RequestContext,
+  ): Promise<PlaylistWithVideos> {
+    const id = playlistId(reference, 'id');
+    return readWithinDeadline(context, this.environment, (call) => this.list(id, selection, call));
+  }
+
+  /** The first videos of a playlist, in its order, those of a selection. */
+  private async list(id: string, selection: PlaylistSelection, context: ReadingContext): Promise<PlaylistWithVideos> {
+    const isFresh = (list: PlaylistVideos) => isYoungerThan(this.environment.UPLOADS_TTL_SECONDS, list);
+    const { list, uploads } = await readSelection(selection, (count) =>
+      this.lists.get(
+        `${CACHE_FORMAT}:playlist:${id}`,
+        context,
+        (shared, known) => {
+          const pageAfter = (after?: string) => this.platform.playlist(id, after, shared);
+          const first = async () => {
+            const page = await pageAfter();
+            return { ...listFrom(page), playlist: page.playlist ?? { id, title: null }, readAtMs: Date.now() };
+          };
+          return readCounted(count, known && isFresh(known) ? known : undefined, first, pageAfter);
+        },
+        {
+          serves: (known) => isFresh(known) && reaches(known, count),
+          purpose: String(count),
+          whenRefused: (known) => lastList(known, count),
+        },
+      ),
+    );
+    const { playlist, listedAt } = list;
+    return { playlist, listedAt, uploads };
   }
 }
 

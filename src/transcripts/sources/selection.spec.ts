@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { unlistedVideo, type Upload, type VideoKind } from '../../domain/transcript.js';
-import { readSelection, type Selection } from './selection.js';
+import { isPublishedAfter, readSelection, type Selection } from './selection.js';
 
 const upload = (index: number, kind: VideoKind | null): Upload => ({
   ...unlistedVideo(String(index).padStart(11, '0')),
@@ -12,13 +13,17 @@ const ALL = Array.from({ length: 900 }, (_, index) =>
   upload(index, index % 100 === 99 ? null : index % 10 === 0 ? 'short' : 'video'),
 );
 
-async function select(selection: Selection, all: readonly Upload[] = ALL) {
+async function select(selection: Selection, all: readonly Upload[] = ALL, order?: 'newest-first') {
   const counts: number[] = [];
-  const { uploads, sinceFound } = await readSelection(selection, (count) => {
-    counts.push(count);
-    const read = all.slice(0, Math.max(100, count));
-    return Promise.resolve({ uploads: read, complete: read.length === all.length });
-  });
+  const { uploads, sinceFound } = await readSelection(
+    selection,
+    (count) => {
+      counts.push(count);
+      const read = all.slice(0, Math.max(100, count));
+      return Promise.resolve({ uploads: read, complete: read.length === all.length });
+    },
+    order,
+  );
   return { ids: uploads.map(({ videoId }) => Number(videoId)), counts, sinceFound };
 }
 
@@ -50,5 +55,36 @@ describe('a selection of a list', () => {
     expect(await select(selection)).toEqual({ ids: [0, 10, 20], counts: [25], sinceFound: true });
     expect(await select({ ...selection, since: 'aaaaaaaaaaa' })).toMatchObject({ sinceFound: false });
     expect(await select({ limit: 3, since: '00000000003' })).toMatchObject({ ids: [0, 1, 2], sinceFound: false });
+  });
+
+  it('has what can have been published then or later, by the date, else by the age, and what states neither', () => {
+    const nowMs = Date.parse('2026-11-20T00:00:00Z');
+    const day = 86_400_000;
+    const dated = fc.integer({ min: 0, max: 500 }).map((days) => new Date(nowMs - days * day).toISOString());
+    const aged = fc.integer({ min: 1, max: 500 }).map((days) => `${days} days ago`);
+    fc.assert(
+      fc.property(fc.option(dated), fc.option(aged), fc.integer({ min: 0, max: 500 }), (publishedAt, text, days) => {
+        const video = { ...upload(1, null), publishedAt, publishedText: text };
+        const sinceMs = nowMs - days * day;
+        const agedDays = Number(text?.split(' ')[0] ?? 0);
+        const expected = publishedAt !== null ? Date.parse(publishedAt) >= sinceMs : agedDays <= days;
+        const request = { publishedAfter: new Date(sinceMs).toISOString() };
+        expect(isPublishedAfter(video, request, nowMs)).toBe(expected);
+        expect(isPublishedAfter(video, {}, nowMs)).toBe(true);
+      }),
+    );
+  });
+
+  it('of what was published after a time goes deeper, in a list of uploads only until one is older', async () => {
+    const list = ALL.map((one, index) => ({ ...one, publishedText: `${index} days ago` }));
+    const publishedAfter = new Date(Date.now() - 150 * 86_400_000).toISOString();
+    const playlist = await select({ limit: 100, publishedAfter }, list.toReversed());
+    expect([playlist.ids.length, playlist.counts]).toEqual([0, [100, 500]]);
+    const uploads = await select({ limit: 100, publishedAfter }, list, 'newest-first');
+    expect([uploads.ids.length, uploads.counts]).toEqual([100, [100]]);
+    const recent = new Date(Date.now() - 50 * 86_400_000).toISOString();
+    expect(await select({ limit: 100, publishedAfter: recent }, list, 'newest-first')).toMatchObject({ counts: [100] });
+    const deep = await select({ limit: 100, kinds: ['short'], publishedAfter }, list, 'newest-first');
+    expect([deep.ids.length, deep.counts]).toEqual([17, [100, 500]]);
   });
 });

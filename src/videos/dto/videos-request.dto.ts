@@ -1,6 +1,6 @@
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { Field } from '../../http/routes/field.js';
-import { TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
+import { As, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 
 /** The query parameters of the operation for one video. */
@@ -27,4 +27,7 @@ export class VideosBodyDto extends TextFields {
     example: ['hl-dinghy__', 'https://www.youtube.com/watch?v=hl-silent__'],
   })
   videos: string[];
+
+  @As()
+  as?: 'documents';
 }

@@ -109,3 +109,16 @@ describe('with languages', () => {
     );
   });
 });
+
+describe('with tracks of one origin', () => {
+  it.each<[string, string[], string[], string[]]>([
+    ['the generated one beside a manual one', ['en', 'a.en'], ['generated:*'], ['a.en']],
+    ['none when the original language has none of that origin', ['de', 'a.en'], ['manual:*'], []],
+    ['the manual one of the original language', ['de', 'en-GB', 'a.en'], ['manual:*'], ['en-GB']],
+    ['one that is there by prefix, past one of the other origin', ['en', 'a.en-GB'], ['generated:en'], ['a.en-GB']],
+    ['the first alternative of that origin', ['de', 'a.en', 'fr'], ['manual:en|fr|de'], ['fr']],
+    ['each listed language of that origin', ['de', 'a.en', 'a.fr'], ['generated:de', 'generated:en'], ['a.en']],
+  ])('is %s', (_what, tracks, languages, chosen) => {
+    expect(choose(tracks, languages)).toEqual(chosen);
+  });
+});

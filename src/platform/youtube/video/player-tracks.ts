@@ -1,4 +1,4 @@
-import { alternativesOf, canonicalLanguage, ORIGINAL_LANGUAGE } from '../../../domain/language-codes.js';
+import { canonicalLanguage, ORIGINAL_LANGUAGE, readElement } from '../../../domain/language-codes.js';
 import type { CaptionTrack } from '../../../domain/transcript.js';
 import { asArray, asCount, asString, at, isObject, textOf, UnreadableError } from '../response-parsing.js';
 
@@ -100,7 +100,8 @@ function languageOfOriginal(audioTrack: unknown): string | null {
  *
  * @param languages empty: one track, in the video's original language; else each listed language that the video has,
  *   its code matched exactly, then in its canonical form (`he` finds `iw`), then by prefix (`en` finds `en-GB`); of the
- *   alternatives of an element the first that it has; `*` only when none before it is there
+ *   alternatives of an element the first that it has; `*` only when none before it is there. Of one origin only where an
+ *   element says so
  */
 export function selectTracks(
   tracks: readonly PlayerTrack[],
@@ -108,14 +109,20 @@ export function selectTracks(
   languages: readonly string[],
 ): PlayerTrack[] {
   const chosen = new Set<PlayerTrack>();
-  for (const element of languages.length === 0 ? [ORIGINAL_LANGUAGE] : languages)
-    for (const code of alternativesOf(element)) {
+  for (const element of languages.length === 0 ? [ORIGINAL_LANGUAGE] : languages) {
+    const { codes, tracks: origin } = readElement(element);
+    const isWanted = ({ track }: PlayerTrack) => origin === 'any' || track.generated === (origin === 'generated');
+    for (const code of codes) {
       if (code === ORIGINAL_LANGUAGE && chosen.size > 0) continue;
-      const track = code === ORIGINAL_LANGUAGE ? chooseOriginal(tracks, defaults) : chooseNamed(tracks, defaults, code);
+      const track =
+        code === ORIGINAL_LANGUAGE
+          ? chooseOriginal(tracks, defaults, isWanted)
+          : chooseNamed(tracks.filter(isWanted), defaults, code);
       if (track === undefined) continue;
       chosen.add(track);
       break;
     }
+  }
   return [...chosen];
 }
 
@@ -132,8 +139,14 @@ function chooseNamed(
 /**
  * The original language is that of the original audio track, or (most videos have one unnamed audio track) the language of
  * speech recognition, or that of the platform's default track. A manual track in any variant of it goes before a generated one.
+ *
+ * @param isWanted selects among the tracks in that language; all of them tell which it is
  */
-function chooseOriginal(tracks: readonly PlayerTrack[], defaults: TrackDefaults): PlayerTrack | undefined {
+function chooseOriginal(
+  tracks: readonly PlayerTrack[],
+  defaults: TrackDefaults,
+  isWanted: (track: PlayerTrack) => boolean,
+): PlayerTrack | undefined {
   const { audioLanguage, defaultTrack } = defaults;
   const recognized = new Set(tracks.flatMap(({ track, canonicalCode }) => (track.generated ? [canonicalCode] : [])));
   // Dubbed audio tracks are recognized too: several languages identify none as the original.
@@ -141,9 +154,9 @@ function chooseOriginal(tracks: readonly PlayerTrack[], defaults: TrackDefaults)
   const hints = [audioLanguage, ...spoken, defaultTrack?.track.languageCode].filter((hint) => typeof hint === 'string');
   for (const code of hints.map(canonicalLanguage)) {
     const related = tracks.filter((track) => hasPrefix(track, baseOf(code)));
-    if (related.length > 0) return best(related, isManual, isCanonically(code), isDefault(defaults));
+    if (related.length > 0) return best(related.filter(isWanted), isManual, isCanonically(code), isDefault(defaults));
   }
-  return best(tracks, isManual);
+  return best(tracks.filter(isWanted), isManual);
 }
 
 /** The first of the tracks that meet the conditions, of which an earlier one counts more than all later ones. */

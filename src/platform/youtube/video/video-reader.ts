@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { YoutubeClient } from '../../../config/environment.js';
+import { readElement } from '../../../domain/language-codes.js';
 import {
   NO_DETAILS,
   type Segment,
@@ -234,8 +235,7 @@ export class VideoReader {
     if (chosen.length === 0) {
       // An earlier client listed the tracks: their text is withheld, not missing.
       if (video.sawTracks) return null;
-      const available = [...new Set(tracks.map(({ track }) => track.languageCode))].join(', ');
-      video.message = `This video has no captions in the requested languages. Available: ${available}.`;
+      video.message = `${missingTracks(video.languages)} Available: ${[...new Set(tracks.map(describeTrack))].join(', ')}.`;
       video.add(client, 'other-languages');
       return null;
     }
@@ -244,9 +244,13 @@ export class VideoReader {
     await Promise.all(missing.map((track) => this.fetchTrack(candidate, track, video)));
     // A withheld track is never replaced by one that was not requested: the next client may return all of them.
     if (chosen.some((track) => !video.texts.has(trackKey(track)))) return null;
-    const texts = chosen.map((each) => [each.track.languageCode, video.texts.get(trackKey(each)) ?? []] as const);
-    const transcript = new Map(texts.filter(([, segments]) => segments.length > 0));
-    if (transcript.size > 0) return { ok: true, details: video.details, transcript };
+    const texts = chosen.map(({ track }) => [track, video.texts.get(trackKey({ track })) ?? []] as const);
+    const spoken = texts.filter(([, segments]) => segments.length > 0);
+    if (spoken.length > 0) {
+      const transcript = new Map(spoken.map(([{ languageCode }, segments]) => [languageCode, segments]));
+      const used = spoken.map(([{ languageCode, name, generated }]) => [languageCode, { name, generated }] as const);
+      return { ok: true, details: video.details, transcript, tracks: Object.fromEntries(used) };
+    }
     video.message = 'The captions of this video contain no text.';
     video.add(client, 'empty-captions');
     return null;
@@ -414,8 +418,18 @@ function restrictedIn(country: string | null | undefined): string {
   return `This video is not available in the country from which this service reads YouTube${where}.`;
 }
 
+function describeTrack({ track }: PlayerTrack): string {
+  return `${track.languageCode} (${track.generated ? 'generated' : 'manual'})`;
+}
+
+/** @param languages as for `selectTracks`; all of its elements are of one origin */
+function missingTracks([element = '']: readonly string[]): string {
+  const { tracks } = readElement(element);
+  return `This video has no ${tracks === 'any' ? '' : `${tracks} `}captions in the requested languages.`;
+}
+
 /** Identifies a track across clients, whose URLs for it differ. */
-function trackKey({ track }: PlayerTrack): string {
+function trackKey({ track }: Pick<PlayerTrack, 'track'>): string {
   return `${track.languageCode}\n${track.generated}\n${track.name}`;
 }
 
