@@ -97,9 +97,8 @@ class Documents(unittest.TestCase):
             documents_of(entry(("One.", 0, 30)), "langchain")
 
     def test_of_a_call_have_the_channel_of_the_call(self) -> None:
-        channel = {"type": "channel", "channel": {"id": "UC1", "name": "Tidewater Kitchen", "handle": None}}
-        summary = {"type": "summary", "summary": {}}
-        with ScriptedService(lines(channel, {"type": "result", "result": entry(("One.", 0, 30))}, summary)) as service:
-            documents: List[Any] = list(service.client().documents(channel="@tidewater"))
-        self.assertEqual(documents[0]["metadata"]["channelName"], "Tidewater Kitchen")
-        self.assertIn("include=chapters&chunkSeconds=60", service.sent[0].path)
+        made = documents_of(entry(("One.", 0, 30)), channel={"id": "UC1", "name": "Tidewater Kitchen"})
+        with ScriptedService(lines(*made)) as service:
+            documents: List[Any] = list(service.client().documents(channel="@tidewater", tracks="manual"))
+        self.assertEqual(documents, made)
+        self.assertIn("as=documents&tracks=manual", service.sent[0].path)

@@ -140,7 +140,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(document["id"], "tw-chowder_:en:0")
         self.assertTrue(document["text"].startswith("Eight people, one pot"))
         metadata = document["metadata"]
-        self.assertEqual(metadata["url"], "https://www.youtube.com/watch?v=tw-chowder_&t=0s")
+        self.assertEqual(metadata["url"], "https://youtu.be/tw-chowder_?t=0")
         self.assertEqual((metadata["channelName"], metadata["language"]), ("Tidewater Kitchen", "en"))
         self.assertEqual((metadata["start"], metadata["generated"]), (0.24, False))
         self.assertEqual(metadata["title"], "Mussel chowder for eight")

@@ -4,12 +4,11 @@ import time
 from contextlib import closing
 from typing import Any, Callable, Dict, Iterable, Iterator, Literal, Mapping, Optional, Union, cast, overload
 
-from ._documents import Form, documents_of
+from ._documents import Form, in_form
 from ._http import TIMEOUT_SECONDS, Http, Values, quoted
 from ._jobs import Jobs, Subscriptions, follow
 from ._options import joined, texts_of
 from ._types import (
-    ChannelName,
     ChannelTranscripts,
     ChannelUploads,
     Cursor,
@@ -22,15 +21,13 @@ from ._types import (
     Kind,
     Match,
     PlaylistTranscripts,
+    PlaylistVideos,
     TextFormat,
+    Tracks,
     Usage,
     VideosTranscripts,
     VideoTranscript,
 )
-
-#: The length of a document.
-_CHUNK_SECONDS = 60
-
 
 class Client:
     """
@@ -65,13 +62,16 @@ class Client:
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
+        tracks: Optional[Tracks] = None,
         include: Optional[Iterable[Includable]] = None,
         chunk_seconds: Optional[int] = None,
         kinds: Optional[Iterable[Kind]] = None,
+        published_after: Optional[str] = None,
         since: Optional[str] = None,
     ) -> ChannelTranscripts:
         """Returns the transcripts of a channel's newest uploads."""
-        query = _list_query(limit, kinds, since, texts_of(languages, match, include, chunk_seconds))
+        texts = texts_of(languages, match, tracks, include, chunk_seconds)
+        query = _list_query(limit, kinds, published_after, since, texts)
         path = f"/channels/{quoted(channel)}/transcripts"
         return cast(ChannelTranscripts, self._http.json("GET", path, query=query, charged=True))
 
@@ -82,13 +82,16 @@ class Client:
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
+        tracks: Optional[Tracks] = None,
         include: Optional[Iterable[Includable]] = None,
         chunk_seconds: Optional[int] = None,
         kinds: Optional[Iterable[Kind]] = None,
+        published_after: Optional[str] = None,
         since: Optional[str] = None,
     ) -> Iterator[Event]:
         """Yields the same as events, each as soon as it is available. Leaving the loop cancels the call."""
-        query = _list_query(limit, kinds, since, texts_of(languages, match, include, chunk_seconds))
+        texts = texts_of(languages, match, tracks, include, chunk_seconds)
+        query = _list_query(limit, kinds, published_after, since, texts)
         return self._events("GET", f"/channels/{quoted(channel)}/transcripts", query=query)
 
     def playlist(
@@ -98,12 +101,15 @@ class Client:
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
+        tracks: Optional[Tracks] = None,
         include: Optional[Iterable[Includable]] = None,
         chunk_seconds: Optional[int] = None,
         kinds: Optional[Iterable[Kind]] = None,
+        published_after: Optional[str] = None,
     ) -> PlaylistTranscripts:
         """Returns the transcripts of a playlist's first videos."""
-        query = _list_query(limit, kinds, None, texts_of(languages, match, include, chunk_seconds))
+        texts = texts_of(languages, match, tracks, include, chunk_seconds)
+        query = _list_query(limit, kinds, published_after, None, texts)
         path = f"/playlists/{quoted(playlist)}/transcripts"
         return cast(PlaylistTranscripts, self._http.json("GET", path, query=query, charged=True))
 
@@ -114,12 +120,15 @@ class Client:
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
+        tracks: Optional[Tracks] = None,
         include: Optional[Iterable[Includable]] = None,
         chunk_seconds: Optional[int] = None,
         kinds: Optional[Iterable[Kind]] = None,
+        published_after: Optional[str] = None,
     ) -> Iterator[Event]:
         """Yields the same as events."""
-        query = _list_query(limit, kinds, None, texts_of(languages, match, include, chunk_seconds))
+        texts = texts_of(languages, match, tracks, include, chunk_seconds)
+        query = _list_query(limit, kinds, published_after, None, texts)
         return self._events("GET", f"/playlists/{quoted(playlist)}/transcripts", query=query)
 
     def videos(
@@ -128,11 +137,12 @@ class Client:
         *,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
+        tracks: Optional[Tracks] = None,
         include: Optional[Iterable[Includable]] = None,
         chunk_seconds: Optional[int] = None,
     ) -> VideosTranscripts:
         """Returns the transcripts of up to 100 videos, in their order."""
-        body = {"videos": list(videos), **texts_of(languages, match, include, chunk_seconds)}
+        body = {"videos": list(videos), **texts_of(languages, match, tracks, include, chunk_seconds)}
         return cast(VideosTranscripts, self._http.json("POST", "/transcripts", body=body))
 
     def videos_events(
@@ -141,11 +151,12 @@ class Client:
         *,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
+        tracks: Optional[Tracks] = None,
         include: Optional[Iterable[Includable]] = None,
         chunk_seconds: Optional[int] = None,
     ) -> Iterator[Event]:
         """Yields the same as events."""
-        body = {"videos": list(videos), **texts_of(languages, match, include, chunk_seconds)}
+        body = {"videos": list(videos), **texts_of(languages, match, tracks, include, chunk_seconds)}
         return self._events("POST", "/transcripts", body=body)
 
     def video(
@@ -154,11 +165,12 @@ class Client:
         *,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
+        tracks: Optional[Tracks] = None,
         include: Optional[Iterable[Includable]] = None,
         chunk_seconds: Optional[int] = None,
     ) -> VideoTranscript:
         """Returns the transcript of one video. Also raises when the video has none."""
-        query = texts_of(languages, match, include, chunk_seconds)
+        query = texts_of(languages, match, tracks, include, chunk_seconds)
         path = f"/videos/{quoted(video)}/transcript"
         return cast(VideoTranscript, self._http.json("GET", path, query=query, charged=True))
 
@@ -169,11 +181,12 @@ class Client:
         *,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
+        tracks: Optional[Tracks] = None,
         include: Optional[Iterable[Includable]] = None,
         chunk_seconds: Optional[int] = None,
     ) -> str:
         """Returns the transcript of one video as text, subtitles or Markdown."""
-        query = {"format": format, **texts_of(languages, match, include, chunk_seconds)}
+        query = {"format": format, **texts_of(languages, match, tracks, include, chunk_seconds)}
         return self._http.text("GET", f"/videos/{quoted(video)}/transcript", query=query, charged=True)
 
     def uploads(
@@ -182,11 +195,24 @@ class Client:
         *,
         limit: Optional[int] = None,
         kinds: Optional[Iterable[Kind]] = None,
+        published_after: Optional[str] = None,
         since: Optional[str] = None,
     ) -> ChannelUploads:
         """Lists a channel's newest uploads without their transcripts, which costs no quota."""
-        query = _list_query(limit, kinds, since, {})
+        query = _list_query(limit, kinds, published_after, since, {})
         return cast(ChannelUploads, self._http.json("GET", f"/channels/{quoted(channel)}/uploads", query=query))
+
+    def playlist_videos(
+        self,
+        playlist: str,
+        *,
+        limit: Optional[int] = None,
+        kinds: Optional[Iterable[Kind]] = None,
+        published_after: Optional[str] = None,
+    ) -> PlaylistVideos:
+        """Lists a playlist's first videos without their transcripts, which costs no quota."""
+        query = _list_query(limit, kinds, published_after, None, {})
+        return cast(PlaylistVideos, self._http.json("GET", f"/playlists/{quoted(playlist)}/videos", query=query))
 
     def usage(self) -> Usage:
         """Returns the quota of the organization and its use."""
@@ -217,8 +243,10 @@ class Client:
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
-        chunk_seconds: int = _CHUNK_SECONDS,
+        tracks: Optional[Tracks] = None,
+        chunk_seconds: Optional[int] = None,
         kinds: Optional[Iterable[Kind]] = None,
+        published_after: Optional[str] = None,
         since: Optional[str] = None,
     ) -> Iterator[Union[Document, FailedDocument]]: ...
 
@@ -234,8 +262,10 @@ class Client:
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
-        chunk_seconds: int = _CHUNK_SECONDS,
+        tracks: Optional[Tracks] = None,
+        chunk_seconds: Optional[int] = None,
         kinds: Optional[Iterable[Kind]] = None,
+        published_after: Optional[str] = None,
         since: Optional[str] = None,
     ) -> Iterator[Any]: ...
 
@@ -250,42 +280,48 @@ class Client:
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
-        chunk_seconds: int = _CHUNK_SECONDS,
+        tracks: Optional[Tracks] = None,
+        chunk_seconds: Optional[int] = None,
         kinds: Optional[Iterable[Kind]] = None,
+        published_after: Optional[str] = None,
         since: Optional[str] = None,
     ) -> Iterator[Any]:
         """
         Yields the transcripts of one of `channel`, `playlist`, `videos` and `job` as documents of about a minute, as they
-        become available: dicts, or with the form "langchain" or "llama_index" the documents of that package. A video without
-        a transcript is a dict `{"id", "error"}`. Options other than `chunk_seconds` are for a call; a job has its own.
+        become available, those of a job when it has finished: dicts, or with the form "langchain" or "llama_index" the
+        documents of that package. A video without a transcript is a dict `{"id", "error"}`. Options other than
+        `chunk_seconds` and `limit` are for a call; a job has its own.
         """
-        texts = texts_of(languages, match, ["chapters"], chunk_seconds)
         sources = {"channel": channel, "playlist": playlist, "videos": videos, "job": job}
         given = [name for name, value in sources.items() if value is not None]
         if len(given) != 1:
             raise TypeError(f"Pass exactly one of channel, playlist, videos and job, not {given or 'none'}.")
+        texts = {"as": "documents", **texts_of(languages, match, tracks, None, chunk_seconds)}
         if job is not None:
-            return self._documents_of_job(job, form, chunk_seconds)
+            stored = {"as": "documents", "chunkSeconds": chunk_seconds, "limit": limit}
+            return self._documents_of_job(job, form, stored)
         if videos is not None:
-            events = self._events("POST", "/transcripts", body={"videos": list(videos), **texts})
+            lines = self._lines("POST", "/transcripts", body={"videos": list(videos), **texts}, has_summary=False)
         else:
             kind, id = ("channels", channel) if channel is not None else ("playlists", playlist)
-            query = _list_query(limit, kinds, since, texts)
-            events = self._events("GET", f"/{kind}/{quoted(str(id))}/transcripts", query=query)
-        return _documents_of_events(events, form)
+            query = _list_query(limit, kinds, published_after, since, texts)
+            lines = self._lines("GET", f"/{kind}/{quoted(str(id))}/transcripts", query=query, has_summary=False)
+        return in_form(cast(Iterator[Union[Document, FailedDocument]], lines), form)
 
-    def _documents_of_job(self, job: str, form: Form, chunk_seconds: int) -> Iterator[Any]:
-        created = self.jobs.get(job)
-        of_job = None if created["request"].get("chunkSeconds") else chunk_seconds
-        for entry in self.jobs.results(job):
-            yield from documents_of(entry, form, chunk_seconds=of_job, channel=created["channel"])
+    def _documents_of_job(self, job: str, form: Form, query: Dict[str, Any]) -> Iterator[Any]:
+        self.jobs.wait_for(job)
+        lines = self._lines("GET", f"/jobs/{quoted(job)}/results", query=query, has_summary=False)
+        yield from in_form(cast(Iterator[Union[Document, FailedDocument]], lines), form)
 
     def _events(self, method: str, path: str, **options: Any) -> Iterator[Event]:
+        for line in self._lines(method, path, **options):
+            # Later versions of the service may add types.
+            if line.get("type") in ("channel", "playlist", "result", "summary"):
+                yield cast(Event, line)
+
+    def _lines(self, method: str, path: str, **options: Any) -> Iterator[Dict[str, Any]]:
         with closing(self._http.lines(method, path, charged=True, **options)) as lines:
-            for line in lines:
-                # Later versions of the service may add types.
-                if line.get("type") in ("channel", "playlist", "result", "summary"):
-                    yield cast(Event, line)
+            yield from lines
 
     def call(
         self, method: str, path: str, query: Optional[Values] = None, body: Optional[Mapping[str, Any]] = None
@@ -295,15 +331,10 @@ class Client:
 
 
 def _list_query(
-    limit: Optional[int], kinds: Optional[Iterable[Kind]], since: Optional[str], texts: Dict[str, Any]
+    limit: Optional[int],
+    kinds: Optional[Iterable[Kind]],
+    published_after: Optional[str],
+    since: Optional[str],
+    texts: Dict[str, Any],
 ) -> Dict[str, Any]:
-    return {"limit": limit, "kinds": joined(kinds), "since": since, **texts}
-
-
-def _documents_of_events(events: Iterator[Event], form: Form) -> Iterator[Any]:
-    channel: Optional[ChannelName] = None
-    for event in events:
-        if event["type"] == "channel":
-            channel = event["channel"]
-        elif event["type"] == "result":
-            yield from documents_of(event["result"], form, channel=channel)
+    return {"limit": limit, "kinds": joined(kinds), "publishedAfter": published_after, "since": since, **texts}

@@ -1,7 +1,7 @@
 """Pieces of transcripts for vector stores and prompts."""
 
 import importlib
-from typing import Any, Dict, Iterator, List, Literal, Optional, Union, cast, overload
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Literal, Optional, Union, cast, overload
 
 from ._types import ChannelName, Document, FailedDocument, Metadata, Segment, VideoTranscript
 
@@ -45,18 +45,23 @@ def documents_of(
     """
     if not entry["ok"]:
         return [FailedDocument(id=entry["videoId"], error=entry["error"])]
-    documents = _documents(entry, chunk_seconds or 0, channel)
+    return list(in_form(_documents(entry, chunk_seconds or 0, channel), form))
+
+
+def in_form(documents: Iterable[Union[Document, FailedDocument]], form: Form) -> Iterator[Any]:
+    """The documents in a form; those that failed stay dicts. The package is imported here, before anything is read."""
     if form == "dict":
-        return list(documents)
+        return iter(documents)
+    make: Callable[[Any], Any]
     if form == "langchain":
         langchain = importlib.import_module("langchain_core.documents").Document
-        return [
-            langchain(id=one["id"], page_content=one["text"], metadata=dict(one["metadata"])) for one in documents
-        ]
-    if form == "llama_index":
+        make = lambda one: langchain(id=one["id"], page_content=one["text"], metadata=dict(one["metadata"]))
+    elif form == "llama_index":
         llama_index = importlib.import_module("llama_index.core").Document
-        return [llama_index(id_=one["id"], text=one["text"], metadata=dict(one["metadata"])) for one in documents]
-    raise ValueError(f"form must be dict, langchain or llama_index, but is {form!r}.")
+        make = lambda one: llama_index(id_=one["id"], text=one["text"], metadata=dict(one["metadata"]))
+    else:
+        raise ValueError(f"form must be dict, langchain or llama_index, but is {form!r}.")
+    return (make(one) if "text" in one else one for one in documents)
 
 
 def _documents(entry: VideoTranscript, seconds: int, given: Optional[ChannelName]) -> Iterator[Document]:
@@ -74,7 +79,7 @@ def _documents(entry: VideoTranscript, seconds: int, given: Optional[ChannelName
                     "title": metadata["title"],
                     "channelId": channel["id"] if channel else None,
                     "channelName": channel["name"] if channel else None,
-                    "url": f"{metadata['url']}&t={second}s",
+                    "url": f"https://youtu.be/{video_id}?t={second}",
                     "start": piece["start"],
                     "end": round(piece["start"] + piece["duration"], 3),
                     "chapter": cast(Dict[str, Any], piece).get("chapter") or _chapter_at(metadata, piece["start"]),

@@ -65,8 +65,10 @@ class Http:
     def text(self, method: str, path: str, **options: Any) -> str:
         return self._send(method, path, lambda response, _: b"".join(_chunks(response)).decode(), **options)
 
-    def lines(self, method: str, path: str, **options: Any) -> Generator[Dict[str, Any], None, None]:
-        """Yields the lines of an NDJSON response as they arrive. A response without its last line raises."""
+    def lines(
+        self, method: str, path: str, *, has_summary: bool = True, **options: Any
+    ) -> Generator[Dict[str, Any], None, None]:
+        """Yields the lines of an NDJSON response as they arrive. A response without its summary, if it has one, raises."""
 
         def read(response: Any, call: str) -> Any:
             try:
@@ -78,7 +80,7 @@ class Http:
 
         response = self._send(method, path, read, accept=_NDJSON, keep_open=True, **options)
         with response:
-            yield from _guarded(f"{method} {response.url}", _lines(response))
+            yield from _guarded(f"{method} {response.url}", _lines(response, has_summary))
 
     def page(self, path: str, query: Values) -> List[Dict[str, Any]]:
         """Reads an NDJSON response to its end before it returns, so that a repeated read repeats no entry."""
@@ -184,10 +186,10 @@ def _chunks(response: Any) -> Iterator[bytes]:
         raise EOFError("the response was cut off")
 
 
-def _lines(response: Any) -> Iterator[Dict[str, Any]]:
-    """The lines of an NDJSON body. The last one is the summary, without which the body was cut off."""
+def _lines(response: Any, has_summary: bool = True) -> Iterator[Dict[str, Any]]:
+    """The lines of an NDJSON body. Documents have no summary; without the one of others the body was cut off."""
     rest = b""
-    ended = False
+    ended = not has_summary
     for chunk in _chunks(response):
         *complete, rest = (rest + chunk).split(b"\n")
         for line in complete:
@@ -195,7 +197,7 @@ def _lines(response: Any) -> Iterator[Dict[str, Any]]:
                 value = json.loads(line)
                 if not isinstance(value, dict):
                     raise ValueError("a line is no JSON object")
-                ended = value.get("type") == "summary"
+                ended = not has_summary or value.get("type") == "summary"
                 yield value
     if rest.strip() or not ended:
         raise EOFError("the response ended before its summary")

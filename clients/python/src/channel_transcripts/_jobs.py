@@ -16,6 +16,7 @@ from ._types import (
     JobVideoTranscript,
     Kind,
     Match,
+    Tracks,
     Subscription,
 )
 
@@ -48,8 +49,10 @@ class Jobs:
         on_quota: Optional[str] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
+        tracks: Optional[Tracks] = None,
         include: Optional[Iterable[Includable]] = None,
         chunk_seconds: Optional[int] = None,
+        published_after: Optional[str] = None,
         kinds: Optional[Iterable[Kind]] = None,
         idempotency_key: Optional[str] = None,
     ) -> Job:
@@ -62,7 +65,8 @@ class Jobs:
             "since": since,
             "onQuota": on_quota,
             "kinds": joined(kinds),
-            **texts_of(languages, match, include, chunk_seconds),
+            "publishedAfter": published_after,
+            **texts_of(languages, match, tracks, include, chunk_seconds),
         }
         return cast(Job, self._http.json("POST", "/jobs", body=body, headers=_idempotent(idempotency_key)))
 
@@ -125,6 +129,7 @@ class Subscriptions:
         labels: Optional[Mapping[str, str]] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
+        tracks: Optional[Tracks] = None,
         include: Optional[Iterable[Includable]] = None,
         chunk_seconds: Optional[int] = None,
         kinds: Optional[Iterable[Kind]] = None,
@@ -142,7 +147,7 @@ class Subscriptions:
             "start": start,
             "labels": labels,
             "kinds": joined(kinds),
-            **texts_of(languages, match, include, chunk_seconds),
+            **texts_of(languages, match, tracks, include, chunk_seconds),
         }
         headers = _idempotent(idempotency_key)
         return cast(Subscription, self._http.json("POST", "/subscriptions", body=body, headers=headers))

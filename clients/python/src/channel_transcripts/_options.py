@@ -2,12 +2,13 @@
 
 from typing import Any, Dict, Iterable, Optional
 
-from ._types import Includable, Match
+from ._types import Includable, Match, Tracks
 
 
 def texts_of(
     languages: Optional[Iterable[str]],
     match: Optional[Match],
+    tracks: Optional[Tracks],
     include: Optional[Iterable[Includable]],
     chunk_seconds: Optional[int],
 ) -> Dict[str, Any]:
@@ -15,6 +16,7 @@ def texts_of(
     return {
         "languages": joined(languages),
         "match": match,
+        "tracks": tracks,
         "include": joined(include),
         "chunkSeconds": chunk_seconds,
     }

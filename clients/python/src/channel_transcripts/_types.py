@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterable, List, Literal, Optional, TypedDict, Unio
 Cursor = Union[str, int]
 Languages = Iterable[str]
 Match = Literal["all", "first"]
+Tracks = Literal["any", "manual", "generated"]
 Kind = Literal["video", "short", "live", "upcoming"]
 Includable = Literal["description", "chapters", "tags"]
 TextFormat = Literal["text", "srt", "vtt", "markdown"]
@@ -83,10 +84,17 @@ class _VideoTranscript(TypedDict):
     cached: bool
 
 
+class TextTrack(TypedDict):
+    name: str
+    generated: bool
+
+
 class VideoTranscript(_VideoTranscript, total=False):
     """An entry. `error` is there exactly when `ok` is false."""
 
     error: VideoError
+    #: The track of each text, by language code; entries that version 1.0 of the service has stored have none.
+    tracks: Dict[str, TextTrack]
 
 
 class JobVideoTranscript(VideoTranscript):
@@ -152,6 +160,15 @@ class _ChannelUploads(TypedDict):
 
 class ChannelUploads(_ChannelUploads, _Listed, total=False):
     sinceFound: bool
+
+
+class _PlaylistVideos(TypedDict):
+    playlist: Playlist
+    videos: List[ListedUpload]
+
+
+class PlaylistVideos(_PlaylistVideos, _Listed):
+    pass
 
 
 class _Event(TypedDict):
