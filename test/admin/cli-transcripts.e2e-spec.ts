@@ -165,8 +165,16 @@ describe('the command transcripts', () => {
     ['a video without captions', ['https://youtu.be/hl-silent__'], /error: This video has no captions\.\n$/],
     ['a mix', ['https://www.youtube.com/playlist?list=RDtw-bread___'], /^error: A mix \(RD…\)/],
     ['the text of a channel', ['@tidewater', '--format', 'text'], /^error: text is a format of one video\./],
-    ['a limit of one video', ['https://youtu.be/tw-tea_____', '--limit', '3'], /^error: --limit, --kinds and --published-after are for/],
-    ['kinds of one video', ['https://youtu.be/tw-tea_____', '--kinds', 'live'], /^error: --limit, --kinds and --published-after are for/],
+    [
+      'a limit of one video',
+      ['https://youtu.be/tw-tea_____', '--limit', '3'],
+      /^error: --limit, --kinds and --published-after are for/,
+    ],
+    [
+      'kinds of one video',
+      ['https://youtu.be/tw-tea_____', '--kinds', 'live'],
+      /^error: --limit, --kinds and --published-after are for/,
+    ],
     ['an unknown format', ['@tidewater', '--format', 'pdf'], /^error: .*pdf.* is invalid\. Allowed choices are/],
     ['a limit of 0', ['@tidewater', '--limit', '0'], /^error: .*limit must be an integer of at least 1 /],
     ['malformed languages', ['@tidewater', '--languages', 'e'], /is invalid\. languages must be/],
