@@ -2,7 +2,13 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
-import { VIDEO_FAILURE_CODES, VideoDetails, type Upload, type VideoOutcome } from '../../domain/transcript.js';
+import {
+  NO_DETAILS,
+  VIDEO_FAILURE_CODES,
+  VideoDetails,
+  type Upload,
+  type VideoOutcome,
+} from '../../domain/transcript.js';
 import { failureLifetimeSeconds, uploadAgeSeconds } from '../finality.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { CACHE_FORMAT, KeyedCodec, type CacheEntry } from './keyed-codec.js';
@@ -33,9 +39,20 @@ const storedSchema = z.union([
 ]);
 type Stored = z.infer<typeof storedSchema>;
 
+const EMPTY = deflate(Buffer.from('{}')).then((transcript): CachedOutcome => ({
+  ok: true,
+  details: NO_DETAILS,
+  transcript,
+}));
+
 /** Caches transcripts, and the reasons of videos that have none: one entry for a video and a list of languages. */
 @Injectable()
 export class TranscriptCache {
+  /**
+   * Whether the only caller of this process, a command, needs no text of a video, whose file it has. Such a video counts as cached, and
+   * its transcript is empty.
+   */
+  isElsewhere: (videoId: string) => boolean = () => false;
   private readonly codec: KeyedCodec<Stored>;
 
   constructor(
@@ -63,7 +80,9 @@ export class TranscriptCache {
     if (videoIds.length === 0) return [];
     const keys = videoIds.map((videoId) => this.key(videoId, languages));
     const values = await this.cache.mget<unknown>(keys);
+    const empty = await EMPTY;
     return keys.map((key, index) => {
+      if (this.isElsewhere(videoIds[index] ?? '')) return empty;
       const entry = this.codec.read(key, values[index]);
       if (!entry || (again.has(videoIds[index] ?? '') && isPastFailure(entry.value))) return undefined;
       return outcomeOf(entry);
