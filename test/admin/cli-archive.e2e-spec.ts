@@ -239,7 +239,7 @@ describe('the command archive', () => {
     youtube.set({ listEndsAt: 3 });
     const { code, output, errorOutput } = await archive('@tidewater', out);
     expect([code, errorOutput, filesOf(out).length]).toEqual([2, '', 3]);
-    expect(output).toMatch(/: 3 complete .*\. The rest of the list could not be read yet\.\n$/);
+    expect(output).toMatch(/: 3 complete .*\. The list could not be read to its end yet\.\n$/);
     youtube.reset();
     expect(await archive('@tidewater', out)).toMatchObject({ code: 0 });
     expect(filesOf(out)).toHaveLength(5);

@@ -12,7 +12,7 @@ export interface FolderState {
   late: readonly LateVideo[];
   /** How many pending ones the index does not have. */
   untried: number;
-  /** Whether the rest of the list could not be read. */
+  /** Whether the list could not be read to its end. */
   isIncomplete: boolean;
 }
 
@@ -21,7 +21,7 @@ export function folderResult(state: FolderState, source: object): CommandResult 
   const { name, directory, isIncomplete } = state;
   const { written } = state.files;
   const { complete, late, failed } = countsOf(state);
-  const rest = isIncomplete ? ' The rest of the list could not be read yet.' : '';
+  const rest = isIncomplete ? ' The list could not be read to its end yet.' : '';
   const failure = late > 0 || isIncomplete ? new TryLaterError() : undefined;
   return {
     json: { ...source, directory, written, complete, late, failed, lateVideos: state.late },

@@ -235,6 +235,7 @@ class FollowRun {
   private taken = 0;
   /** When the check of this run was due. */
   private readonly dueAt: string | null;
+  private readonly checkedBefore: string | null;
 
   constructor(
     public subscription: Subscription,
@@ -244,6 +245,7 @@ class FollowRun {
     private readonly report: (line: string, stays?: boolean) => void,
   ) {
     this.dueAt = subscription.nextCheckAt;
+    this.checkedBefore = subscription.checkedAt;
     if (files.subscription?.id === subscription.id) this.after = files.subscription.after;
   }
 
@@ -261,13 +263,13 @@ class FollowRun {
 
   /** What the directory has, with the pending uploads, which its index does not have. */
   async state(): Promise<FolderState> {
-    const { id, channel, request, reason } = this.subscription;
+    const { id, channel, request, reason, checkedAt } = this.subscription;
     const pending = await this.service.awaitedVideos(id);
     return {
       name: channel?.name ?? request.channel,
       ...{ directory: this.directory, files: this.files, untried: pending.length },
       late: [...pending.map(({ videoId, code }) => ({ videoId, code: code ?? 'untried' })), ...this.files.late()],
-      isIncomplete: reason !== null && reason !== 'paused_by_caller',
+      isIncomplete: reason !== null || checkedAt === this.checkedBefore,
     };
   }
 
