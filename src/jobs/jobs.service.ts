@@ -16,10 +16,12 @@ import { JOB_VARIANTS } from './job-variants.js';
 import { JobWorker } from './work/job-worker.js';
 import { JobFinishedError, ResultsExpiredError, SECONDS_PER_HOUR } from './job.js';
 
-/** A video that is tried again, with the code of its last failure. */
+/** A video that is tried again, with the code of its last failure; null when it was not tried yet. */
 export interface AwaitedVideo {
   videoId: string;
-  code: string;
+  code: string | null;
+  /** Whether that can be done now. */
+  due: boolean;
 }
 
 /** A job with why it cannot be resumed; null when it can. */
@@ -41,8 +43,8 @@ const RESUME = `
     FROM job_resume($1, $2, $3, $4, $5::json ->> 'keyId') result`;
 
 const AWAITED_VIDEOS = `
-  SELECT video_id AS "videoId", error_code AS code FROM job_videos
-    WHERE job_id = $1 AND state = 'pending' AND error_code IS NOT NULL ORDER BY position LIMIT $2`;
+  SELECT video_id AS "videoId", error_code AS code, coalesce(retry_at <= clock_now(), true) AS due FROM job_videos
+    WHERE job_id = $1 AND state = 'pending' ORDER BY position`;
 
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
@@ -132,9 +134,9 @@ export class JobsService {
     return this.store.results(organizationId, id, page);
   }
 
-  /** Up to `count` videos of a job that have failed and are tried again, in the order of the list. */
-  awaitedVideos(id: string, count: number): Promise<AwaitedVideo[]> {
-    return queryWithDeadline(this.database, AWAITED_VIDEOS, [id, count]);
+  /** The pending videos of a job or a subscription, in the order of the list. */
+  awaitedVideos(id: string): Promise<AwaitedVideo[]> {
+    return queryWithDeadline(this.database, AWAITED_VIDEOS, [id]);
   }
 }
 

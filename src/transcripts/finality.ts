@@ -93,11 +93,17 @@ export function followedRetry({ code, lastCode, ageSeconds = 0, ...tried }: Fail
 }
 
 /** When a job tries a video again; undefined when its failure is final. An upload of unknown age is old. A job waits for hours only. */
-export function archiveRetry({ code, retries, ageSeconds = Infinity }: FailedTry): Retry | undefined {
+export function archiveRetry({ code, retries, ageSeconds }: FailedTry): Retry | undefined {
   const retryAfterSeconds = RETRY_DELAYS_SECONDS[retries];
+  return canPass(code, ageSeconds) && retryAfterSeconds !== undefined
+    ? { retryAfterSeconds, retries: retries + 1 }
+    : undefined;
+}
+
+/** Whether a failure can pass, however often its video was tried. An upload of unknown age is old. */
+export function canPass(code: VideoFailureCode, ageSeconds = Infinity): boolean {
   const { finalFromSeconds } = FINALITY[code];
-  const canPass = finalFromSeconds === Infinity || ageSeconds < finalFromSeconds;
-  return canPass && retryAfterSeconds !== undefined ? { retryAfterSeconds, retries: retries + 1 } : undefined;
+  return finalFromSeconds === Infinity || ageSeconds < finalFromSeconds;
 }
 
 /**

@@ -68,7 +68,7 @@ const filesOf = (out: string): Map<string, number> =>
       : [],
   );
 const idsOf = (out: string): string[] =>
-  [...filesOf(out).keys()].map((name) => /\[(.{11})\]/.exec(name)?.[1] ?? name).sort();
+  [...filesOf(out).keys()].map((name) => / (.{11})\.\w+$/.exec(name)?.[1] ?? name).sort();
 
 interface Index {
   subscription: { id: string; after: string } | null;
@@ -104,7 +104,9 @@ describe('the command follow', () => {
     await until(() => indexOf(out).videos.length === 5);
     third.child.kill('SIGINT');
     expect(await third.closed).toEqual([0, null]);
-    expect(await third.output).toMatch(/^Stopped: 3 new files in .*\. The same command continues\.\n$/);
+    expect(await third.output).toMatch(
+      /: 5 complete \(3 new\), 0 late, 0 failed in .*\.\nStopped\. The same command continues\.\n$/,
+    );
     const later = youtube.publish({ channel: '@tidewater', count: 1 });
     const last = follow('@tidewater', out, '--format', 'markdown', '--check-minutes', '15');
     await until(() => indexOf(out).videos.length === 6);

@@ -2,23 +2,21 @@ import type { VideoTranscript } from '@channel-transcripts/client';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
-import { Channel, Playlist, type Upload } from '../../domain/transcript.js';
+import { Channel, type Includable, Playlist, VIDEO_FAILURES, type VideoFailureCode } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/references/video-reference.js';
 import { Fields, Picked, type Stored } from '../../http/routes/field.js';
 import { fromStored, givenFields, storedForm } from '../../http/routes/validation.js';
 import { flagOf } from './field-options.js';
 import { textFormOf } from '../../transcripts/call-plan.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
+import { ARCHIVE_FORMATS, archiveFileName, type ArchiveFormat } from './file-names.js';
+import { frontMatter } from './front-matter.js';
 import { formatTranscript } from '../../transcripts/formats/transcript-formats.js';
 import { PlaylistQueryDto, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 
-export const ARCHIVE_FORMATS = ['json', 'markdown'] as const;
-export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
-const EXTENSIONS: Record<ArchiveFormat, string> = { json: 'json', markdown: 'md' };
-
-const INDEX = 'index.json';
+export const INDEX = 'index.json';
 /** A file that is not complete yet. */
 const UNFINISHED = '.unfinished';
 
@@ -27,18 +25,19 @@ export const ENTRIES_PER_READ = 50;
 /** How often the job or the subscription of a directory is looked at. */
 export const INTERVAL_MS = 500;
 
-/** With the date and the ID at most 230 bytes, which common file systems allow. */
-const TITLE_CHARACTERS_MAX = 50;
-
-const failure = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
-
-/** What `archiveFileName` makes: without a path, because the index can be of somebody else. */
-const FILE_NAME = /^[^<>:"/\\|?*\p{Cc}]*\[[\w-]{11}\]\.(?:json|md)$/u;
+/** `late`: the next archive tries it again. Version 1.0 did not say so. */
+const failure = z.object({
+  code: z.string(),
+  message: z.string(),
+  retryable: z.boolean(),
+  late: z.boolean().exactOptional(),
+});
 
 const video = z.object({
   videoId: z.string().regex(VIDEO_ID),
   title: z.string().nullable(),
-  file: z.string().regex(FILE_NAME).nullable(),
+  /** Never read: the index can be of somebody else, and the file can be elsewhere now. */
+  file: z.string().nullable(),
   /** Why it has no file. */
   error: failure.nullable(),
 });
@@ -51,23 +50,26 @@ export class ArchiveTexts extends Fields(Picked(PlaylistQueryDto, 'kinds'), Text
 /** What the files of an archive have in common. */
 export interface ArchiveForm extends Stored<ArchiveTexts> {
   format: ArchiveFormat;
+  frontMatter: boolean;
 }
 
-/** A form with the defaults for what is absent. */
-export function archiveForm({ format = 'json', ...options }: Partial<ArchiveForm>): ArchiveForm {
-  return { format, ...storedForm(ArchiveTexts, options) };
+/** A form with the defaults for what is absent. @throws Error for front matter in another format */
+export function archiveForm({ format = 'json', frontMatter = false, ...options }: Partial<ArchiveForm>): ArchiveForm {
+  if (frontMatter && format !== 'markdown') throw new Error('--front-matter is for --format markdown.');
+  return { format, frontMatter, ...storedForm(ArchiveTexts, options) };
 }
 
-/** What the files have, as the options of a call. */
-export function textsOf(form: Stored<ArchiveTexts>): Partial<ArchiveTexts> {
-  return Object.fromEntries(givenFields(ArchiveTexts, form));
+/** What is asked for to write the files, as the options of a call. */
+export function textsOf({ frontMatter, ...form }: Omit<ArchiveForm, 'format'>): Partial<ArchiveTexts> {
+  const include: readonly Includable[] = frontMatter
+    ? [...new Set([...(form.include ?? []), 'tags' as const])]
+    : (form.include ?? []);
+  return Object.fromEntries(givenFields(ArchiveTexts, { ...form, include }));
 }
 
-/** The idempotency key by which a run finds the job or subscription that an earlier one for the same directory has begun. */
-export function directoryKey(command: 'archive' | 'follow', out: string, request: object): string {
-  return createHash('sha256')
-    .update(JSON.stringify([command, resolve(out), request]))
-    .digest('hex');
+/** The labels of the jobs and subscriptions of a directory, by which a run finds what an earlier one has left. */
+export function labelsOf(out: string): { directory: string } {
+  return { directory: createHash('sha256').update(resolve(out)).digest('hex') };
 }
 
 /** What an archive has the videos of. */
@@ -83,26 +85,36 @@ const followed = z.object({ id: z.string(), after: z.coerce.string() });
 const stored = z.object({
   channel: Channel.nullable(),
   playlist: Playlist.nullable().default(null),
-  /** The job whose files are being written, and are not among `videos` yet; null when it is complete. */
+  /** The job whose files are being written; null after a run. */
   unfinishedJob: z.string().nullable().default(null),
   /** Null when the channel is not followed. */
   subscription: followed.nullable().default(null),
   format: z.enum(ARCHIVE_FORMATS),
-  /** Of the last complete job; null for all uploads, 0 when there was none. */
-  limit: z.int().nullable(),
+  frontMatter: z.boolean().default(false),
   videos: z.array(video),
 });
 const index = stored.loose().transform((row) => ({ ...stored.parse(row), ...fromStored(ArchiveTexts, row) }));
 
 type ArchiveIndex = z.infer<typeof index>;
 /** What a run changes in the index beside the videos. */
-type ArchiveState = Pick<ArchiveIndex, 'unfinishedJob' | 'subscription' | 'limit'>;
+type ArchiveState = Pick<ArchiveIndex, 'unfinishedJob' | 'subscription'>;
 
 export interface ArchiveOptions {
   out: string;
   form: ArchiveForm;
-  /** The number of videos at most, the newest ones; all by default. */
-  limit?: number | undefined;
+}
+
+/** A video of a run that is tried again later. */
+export interface LateVideo {
+  videoId: string;
+  code: string;
+}
+
+/** How many videos of a directory have a file, may get one later, and have none for good. */
+export interface ArchiveCounts {
+  complete: number;
+  late: number;
+  failed: number;
 }
 
 /**
@@ -111,30 +123,41 @@ export interface ArchiveOptions {
  */
 export class ArchiveFiles {
   written = 0;
-  /** The videos of the job, with their positions in its list. */
+  /** The videos of the run, with their positions in its list. */
   private readonly current = new Map<string, { position: number; video: IndexedVideo }>();
-  /** The file of each video in the index: its name can have a date that the list no longer has. */
-  private readonly knownFiles: ReadonlyMap<string, string | null>;
+  private readonly indexed: ReadonlyMap<string, IndexedVideo>;
+  /** Of the index. */
+  private source: ArchiveSource;
 
+  /** @param files the files that are there, by their videos; what is written is added */
   private constructor(
     private readonly options: ArchiveOptions,
+    private readonly files: Map<string, string>,
     private readonly known: ArchiveIndex | undefined,
   ) {
-    this.knownFiles = new Map(known?.videos.map(({ videoId, file }) => [videoId, file]));
+    this.indexed = new Map(known?.videos.map((video) => [video.videoId, video]));
+    this.source = known ?? { channel: null, playlist: null };
   }
 
-  /**
-   * The video above which a job takes the uploads: the newest of the last job of a channel, unless that had another limit. Null
-   * in a followed directory, because an upload below its first video can still be pending.
-   */
-  get since(): string | null {
-    if (!this.known?.channel || this.subscription || this.known.limit !== (this.options.limit ?? null)) return null;
-    return this.known.videos[0]?.videoId ?? null;
+  /** What the directory has the videos of. */
+  get channel(): Channel | null {
+    return this.source.channel;
+  }
+
+  /** The job that a run was writing when it was killed. */
+  get unfinishedJob(): string | null {
+    return this.known?.unfinishedJob ?? null;
   }
 
   /** The subscription of the directory; null when its channel is not followed. */
   get subscription(): z.infer<typeof followed> | null {
     return this.known?.subscription ?? null;
+  }
+
+  /** Whether it has a file, also when the index is missing. */
+  get isStarted(): boolean {
+    const start = `${resolve(this.options.out)}${sep}`;
+    return [...this.files.values()].some((path) => resolve(path).startsWith(start));
   }
 
   /**
@@ -146,15 +169,20 @@ export class ArchiveFiles {
   }
 
   /** Reads the index of the directory, which need not exist. @throws Error when it has something else than this archive */
-  static async open(options: ArchiveOptions): Promise<ArchiveFiles> {
+  static async open(options: ArchiveOptions, files: Map<string, string>): Promise<ArchiveFiles> {
     const path = join(options.out, INDEX);
-    if (!existsSync(path)) return new ArchiveFiles(options, undefined);
+    if (!existsSync(path)) return new ArchiveFiles(options, files, undefined);
     const known = fromJson(await readFile(path), index);
     if (!known) throw new Error(`${path} is not the index of an archive. Choose another directory.`);
     const flags = flagsOf(known);
     if (flags !== flagsOf(options.form))
       throw new Error(`${options.out} has an archive with ${flags}. Use the same options or another directory.`);
-    return new ArchiveFiles(options, known);
+    return new ArchiveFiles(options, files, known);
+  }
+
+  /** Whether a video need not be read: it has a file, or none for good. */
+  isDone(videoId: string): boolean {
+    return this.files.has(videoId) || stateOf(this.indexed.get(videoId)) === 'failed';
   }
 
   /**
@@ -167,35 +195,83 @@ export class ArchiveFiles {
     const other = this.known?.channel ?? this.known?.playlist;
     if (other && other.id !== (channel ?? playlist)?.id)
       throw new Error(`${out} has the archive of ${nameOf(this.known)} (${other.id}). Choose another directory.`);
-    const state = { unfinishedJob: null, subscription: null, limit: 0, ...this.known, ...changes, ...form };
+    this.source = { channel, playlist };
+    const state = { unfinishedJob: null, subscription: null, ...this.known, ...changes, ...form };
     const document = { ...state, channel, playlist, videos: this.videos() };
     await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
   }
 
-  /** Writes the file of a video unless it exists. @param position its place in the list of the index */
-  async add(entry: VideoTranscript, position: number): Promise<void> {
+  /**
+   * Writes the file of a video unless it exists.
+   *
+   * @param position its place in the list of the index
+   * @param mayPass whether a failure can pass
+   */
+  async add(entry: VideoTranscript, position: number, mayPass: (entry: VideoTranscript) => boolean): Promise<void> {
     const { videoId, metadata, transcript, error } = entry;
-    const { out } = this.options;
-    const { format } = this.options.form;
-    const file = this.knownFiles.get(videoId) ?? archiveFileName({ videoId, ...metadata }, format);
-    const exists = existsSync(join(out, file));
-    // A video that fails now keeps the file that an earlier run has written.
-    const state = error && !exists ? { file: null, error } : { file, error: null };
-    this.current.set(videoId, { position, video: { videoId, title: metadata.title, ...state } });
-    if (error || exists) return;
-    const texts = new Map(Object.entries(transcript));
-    const written =
-      format === 'json'
-        ? `${JSON.stringify(entry)}\n`
-        : await formatTranscript(format, { videoId, metadata, transcript: texts }, textFormOf(this.options.form));
-    await this.write(file, written);
+    const { title } = metadata;
+    const known = { videoId, title, file: null, error: null, ...this.indexed.get(videoId) };
+    const failure = error && { ...error, late: mayPass(entry) };
+    this.current.set(videoId, { position, video: failure ? { videoId, title, file: null, error: failure } : known });
+    // The text of a video that need not be read is empty.
+    if (error || this.files.has(videoId) || Object.keys(transcript).length === 0) return;
+    const { form, out } = this.options;
+    const name = archiveFileName({ videoId, ...metadata }, form.format);
+    await this.write(name, await this.textOf(entry));
+    this.files.set(videoId, join(out, name));
     this.written++;
   }
 
+  /** Records a video that the run leaves to a later one. */
+  addLate({ videoId, code }: LateVideo): void {
+    const known = this.indexed.get(videoId);
+    const position = this.current.get(videoId)?.position ?? 0;
+    const { message, retryable } = VIDEO_FAILURES[code as VideoFailureCode];
+    const error = { code, message, retryable, late: true };
+    this.current.set(videoId, { position, video: { videoId, title: known?.title ?? null, file: null, error } });
+  }
+
+  /** The videos of the directory that a later run tries again. */
+  late(): LateVideo[] {
+    return this.videos().flatMap(({ videoId, file, error }) =>
+      file === null && error && stateOf({ error }) === 'late' ? [{ videoId, code: error.code }] : [],
+    );
+  }
+
+  counts(): ArchiveCounts {
+    const counts = { complete: 0, late: 0, failed: 0 };
+    for (const video of this.videos()) {
+      const state = video.file === null ? stateOf(video) : 'complete';
+      if (state) counts[state]++;
+    }
+    return counts;
+  }
+
+  /** In the order of the list. */
   private videos(): IndexedVideo[] {
     const others = this.known?.videos.filter(({ videoId }) => !this.current.has(videoId)) ?? [];
     const current = [...this.current.values()].sort((one, other) => one.position - other.position);
-    return [...current.map(({ video }) => video), ...others];
+    return [...current.map(({ video }) => video), ...others].map((video) => {
+      const path = this.files.get(video.videoId);
+      if (path === undefined) return { ...video, file: null };
+      return { ...video, file: relative(this.options.out, path).replaceAll(sep, '/'), error: null };
+    });
+  }
+
+  private async textOf(entry: VideoTranscript): Promise<string> {
+    const { videoId, metadata, transcript } = entry;
+    const { format, frontMatter: hasFrontMatter, include } = this.options.form;
+    if (format === 'json') return `${JSON.stringify(entry)}\n`;
+    const texts = new Map(Object.entries(transcript));
+    const { tags, ...others } = metadata;
+    const shown = include?.includes('tags') && tags !== undefined ? metadata : others;
+    const text = await formatTranscript(
+      format,
+      { videoId, metadata: shown, transcript: texts },
+      textFormOf(this.options.form),
+    );
+    const channel = metadata.channel?.name ?? this.source.channel?.name ?? null;
+    return hasFrontMatter ? frontMatter(entry, channel) + text : text;
   }
 
   private async write(name: string, data: Parameters<typeof writeFile>[1]): Promise<void> {
@@ -210,24 +286,19 @@ export class ArchiveFiles {
   }
 }
 
+/** Whether a video without a file may get one; undefined when nothing is known. */
+function stateOf(video: Pick<IndexedVideo, 'error'> | undefined): 'late' | 'failed' | undefined {
+  if (!video?.error) return undefined;
+  return (video.error.late ?? true) ? 'late' : 'failed';
+}
+
 /** The name of what an archive has. */
 export function nameOf(source: ArchiveSource | undefined): string {
   return source?.channel?.name ?? source?.playlist?.title ?? source?.playlist?.id ?? '';
 }
 
 /** The options of an archive, for an error. */
-function flagsOf({ format, ...texts }: ArchiveForm): string {
+function flagsOf({ format, frontMatter, ...texts }: ArchiveForm): string {
   const flags = givenFields(ArchiveTexts, texts).map(([name, value]) => `${flagOf(name)} ${String(value)}`);
-  return [`--format ${format}`, ...flags].join(' ');
-}
-
-/** The file name of a video: its date unless that is not known, the letters and digits of its title, and its ID. No option and not hidden. */
-export function archiveFileName(
-  { videoId, title, publishedAt }: Pick<Upload, 'videoId' | 'title' | 'publishedAt'>,
-  format: ArchiveFormat,
-): string {
-  const date = publishedAt?.slice(0, 'yyyy-mm-dd'.length) ?? '';
-  const words = (title ?? '').normalize('NFC').replace(/[^\p{L}\p{M}\p{N}.,'&()-]+/gu, ' ');
-  const text = [...words.trim()].slice(0, TITLE_CHARACTERS_MAX).join('').trim();
-  return `${date} ${text} [${videoId}].${EXTENSIONS[format]}`.replace(/ {2,}/g, ' ').replace(/^[ .-]+/, '');
+  return [`--format ${format}`, ...(frontMatter ? ['--front-matter'] : []), ...flags].join(' ');
 }

@@ -1,34 +1,34 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Job } from '@channel-transcripts/client';
-import { ChannelNotFoundError, counted, PlaylistNotFoundError } from '../../domain/errors.js';
+import type { Job, VideoTranscript } from '@channel-transcripts/client';
+import { ChannelNotFoundError, PlaylistNotFoundError } from '../../domain/errors.js';
 import { parsePlaylistReference } from '../../domain/references/playlist-reference.js';
 import { isFinished } from '../../jobs/job-states.js';
-import type { AwaitedVideo } from '../../jobs/jobs.service.js';
+import { canPass, uploadAgeSeconds } from '../../transcripts/finality.js';
 import {
   archiveForm,
   ArchiveFiles,
-  directoryKey,
   ENTRIES_PER_READ,
   INTERVAL_MS,
+  labelsOf,
   nameOf,
   textsOf,
   type ArchiveForm,
   type ArchiveOptions,
 } from './archive-files.js';
-import type { LocalService } from './local-service.js';
+import { findFiles } from './file-names.js';
+import { folderResult } from './folder-result.js';
+import { unless, type LocalService } from './local-service.js';
 import type { CommandResult } from './output.js';
 import { QuotaNotice } from './quota-notice.js';
 
 /** A job that does nothing for so long only waits to try failed videos again. */
 const WAIT_SECONDS_MAX = 300;
-const AWAITED_SHOWN_MAX = 10;
 
 /** The options of the command. */
-export type ArchiveFlags = Omit<ArchiveOptions, 'form'> & Partial<ArchiveForm>;
+export type ArchiveFlags = { out: string; limit?: number | undefined } & Partial<ArchiveForm>;
 
 /**
- * Runs an archive job in this process and writes its results to a directory. A job that was stopped continues, and after a
- * completed one a job for the newer uploads follows.
+ * Runs an archive job in this process and writes its results to a directory, without reading a video that has a file there.
  *
  * @param reference the channel or the playlist as the caller names it
  * @param stop ends the run early
@@ -38,51 +38,30 @@ export type ArchiveFlags = Omit<ArchiveOptions, 'form'> & Partial<ArchiveForm>;
  */
 export async function archiveList(
   reference: string,
-  { out, limit, ...form }: ArchiveFlags,
+  { out, limit, ...given }: ArchiveFlags,
   service: LocalService,
   stop: AbortSignal,
   report: (line: string, stays?: boolean) => void,
 ): Promise<CommandResult> {
-  const options = { out, limit, form: archiveForm(form) };
-  const files = await ArchiveFiles.open(options);
-  const job = await startJob(reference, options, files.since, service);
+  const options = { out, form: archiveForm(given) };
+  const files = await ArchiveFiles.open(options, await findFiles(out, options.form.format));
+  const run = new ArchiveRun(options, service, files, report);
+  await run.takeUnfinished();
+  service.isElsewhere((videoId) => files.isDone(videoId));
+  const source = parsePlaylistReference(reference) ? { playlist: reference } : { channel: reference };
+  const wanted = { ...textsOf(options.form), ...(limit !== undefined && { limit }), labels: labelsOf(out) };
+  const job = await service.client.jobs.create(source, wanted);
   service.startWork();
-  return new ArchiveRun(job, options, service, files, report).untilEnd(stop);
+  return run.untilEnd(job, stop);
 }
 
-/** Creates a job, or continues the one that an earlier run of the same command has begun. */
-async function startJob(
-  reference: string,
-  { out, form: { format: _, ...form }, limit }: ArchiveOptions,
-  since: string | null,
-  { client: { jobs } }: LocalService,
-): Promise<Job> {
-  const isPlaylist = parsePlaylistReference(reference);
-  const source = isPlaylist ? { playlist: reference } : { channel: reference };
-  const idempotencyKey = directoryKey('archive', out, {
-    ...source,
-    ...(!isPlaylist && { since }),
-    ...form,
-    ...{ limit, onQuota: 'pause' },
-  });
-  const options = { ...textsOf(form), ...(since !== null && { since }), ...(limit !== undefined && { limit }) };
-  const create = () => jobs.create(source, { ...options, idempotencyKey });
-  const job = await create();
-  if (job.expiresAt !== null && Date.parse(job.expiresAt) <= Date.now()) {
-    await jobs.delete(job.id);
-    return create();
-  }
-  return job.state === 'completed' ? job : jobs.resume(job.id);
-}
-
-/** The job of one run of the command. */
+/** One run of the command. */
 class ArchiveRun {
-  /** The place after the results that are written; undefined until the index marks the directory. */
-  private after: string | undefined;
   private readonly quota: QuotaNotice;
+  /** The place after the results of a job that are written; none until the index marks the directory. */
+  private readonly places = new Map<string, string>();
 
   constructor(
-    private job: Job,
     private readonly options: ArchiveOptions,
     private readonly service: LocalService,
     private readonly files: ArchiveFiles,
@@ -91,86 +70,80 @@ class ArchiveRun {
     this.quota = new QuotaNotice(service.client, report);
   }
 
-  async untilEnd(stop: AbortSignal): Promise<CommandResult> {
-    const { out, limit } = this.options;
-    const retryAfterSeconds = await this.follow(stop).catch(async (error: unknown) => {
-      // So that the job goes on with the next run only. The first error says why this one ends.
-      await this.stopJob().catch(() => undefined);
+  /** Writes what a killed run has fetched, and deletes the jobs that runs for this directory have left. */
+  async takeUnfinished(): Promise<void> {
+    const { jobs } = this.service.client;
+    const label = `directory:${labelsOf(this.options.out).directory}`;
+    const id = this.files.unfinishedJob;
+    const left = id === null ? undefined : await jobs.get(id).catch(unless('job_not_found'));
+    if (left) {
+      await this.takeResults(left).catch(unless('results_expired'));
+      await jobs.delete(left.id);
+    }
+    for await (const job of jobs.list({ label })) await jobs.delete(job.id);
+  }
+
+  async untilEnd(created: Job, stop: AbortSignal): Promise<CommandResult> {
+    const { jobs } = this.service.client;
+    const { out } = this.options;
+    await this.follow(created, stop).catch(async (error: unknown) => {
+      // What is fetched and not written is written by the next run. The first error says why this one ends.
+      await this.service.stopWork();
+      await jobs.cancel(created.id).catch(() => undefined);
       throw error;
     });
-    await this.stopJob();
-    await this.takeResults();
-    const { id, state, reason, channel, playlist, summary } = this.job;
-    const unknown = reason === 'channel_not_found' || reason === 'playlist_not_found';
-    const awaited = await this.service.awaitedVideos(id, AWAITED_SHOWN_MAX);
-    if (state === 'completed') await this.files.save(this.job, { unfinishedJob: null, limit: limit ?? null });
-    if (state === 'completed' || unknown) await this.service.client.jobs.delete(id);
-    if (unknown) throw reason === 'channel_not_found' ? new ChannelNotFoundError() : new PlaylistNotFoundError();
-    if (stop.aborted || !(channel ?? playlist)) {
-      const facts = `${summary.succeeded} of ${summary.total} videos have a file`;
-      throw new Error(`Stopped: ${facts}. Run the same command again to continue.`);
-    }
-    const { written } = this.files;
-    return {
-      json: { channel, playlist, directory: out, written, summary },
-      text: `${nameOf(this.job)}: ${summary.succeeded} of ${summary.total} videos have a transcript, ${counted(written, 'new file')} in ${out}.`,
-      failure: unreadError(summary.pending, awaited, retryAfterSeconds),
-    };
+    await this.service.stopWork();
+    const job = await this.takeResults(await jobs.get(created.id));
+    const { reason, channel, playlist } = job;
+    const pending = await this.service.awaitedVideos(job.id);
+    const tried = pending.flatMap(({ videoId, code }) => (code === null ? [] : [{ videoId, code }]));
+    for (const video of tried) this.files.addLate(video);
+    if (channel ?? playlist) await this.files.save(job, { unfinishedJob: null });
+    await jobs.delete(job.id);
+    if (reason === 'channel_not_found') throw new ChannelNotFoundError();
+    if (reason === 'playlist_not_found') throw new PlaylistNotFoundError();
+    const { complete } = this.files.counts();
+    if (stop.aborted || !(channel ?? playlist))
+      throw new Error(`Stopped: ${complete} videos have a file. Run the same command again to continue.`);
+    const isIncomplete = reason === 'list_incomplete';
+    const result = { name: nameOf(job), directory: out, files: this.files, untried: pending.length - tried.length };
+    return folderResult({ ...result, isIncomplete, late: this.files.late() }, { channel, playlist });
   }
 
-  /**
-   * Writes results as they are stored, until the job ends or only waits to try videos or the list again.
-   *
-   * @returns the seconds until then
-   */
-  private async follow(stop: AbortSignal): Promise<number> {
+  /** Writes results as they are stored, until the job ends or only waits to try videos or the list again. */
+  private async follow(created: Job, stop: AbortSignal): Promise<void> {
+    let job = created;
     while (!stop.aborted) {
-      await this.takeResults();
-      const { state, reason, checkAgainSeconds } = this.job;
-      if (isFinished(state)) return 0;
+      job = await this.takeResults(job);
+      const { state, reason, checkAgainSeconds } = job;
       const waits = state === 'running' || reason === 'list_incomplete';
-      if (waits && (checkAgainSeconds ?? 0) > WAIT_SECONDS_MAX) return checkAgainSeconds ?? 0;
-      await this.quota.update(this.job);
-      this.report(progressOf(this.job));
+      if (isFinished(state) || (waits && (checkAgainSeconds ?? 0) > WAIT_SECONDS_MAX)) return;
+      await this.quota.update(job);
+      this.report(progressOf(job));
       await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
     }
-    return 0;
   }
 
-  private async takeResults(): Promise<void> {
+  /** Writes the results that were not written yet. @returns the job as it is then */
+  private async takeResults(job: Job): Promise<Job> {
     for (;;) {
-      const query = { limit: ENTRIES_PER_READ, after: this.after ?? '0' };
-      const parameters = { path: { id: this.job.id }, query };
-      const { results, next, job } = await this.service.client.call('getJobResults', parameters);
-      this.job = job;
-      if (this.after === undefined && (job.channel ?? job.playlist)) {
-        await this.files.save(job, { unfinishedJob: job.id });
-        this.after = '0';
+      const after = this.places.get(job.id) ?? '0';
+      const parameters = { path: { id: job.id }, query: { limit: ENTRIES_PER_READ, after } };
+      const { results, next, job: read } = await this.service.client.call('getJobResults', parameters);
+      if (!this.places.has(job.id) && (read.channel ?? read.playlist)) {
+        await this.files.save(read, { unfinishedJob: read.id });
+        this.places.set(job.id, after);
       }
-      for (const { position, ...entry } of results) await this.files.add(entry, position);
-      if (results.length === 0 || next === null) return;
-      this.after = next;
+      for (const { position, ...entry } of results) await this.files.add(entry, position, mayPass);
+      if (results.length === 0 || next === null) return read;
+      this.places.set(job.id, next);
     }
-  }
-
-  /** Ends the work on the job. What its running slice has fetched is stored. */
-  private async stopJob(): Promise<void> {
-    await this.service.stopWork();
-    const { jobs } = this.service.client;
-    const { id, state } = await jobs.get(this.job.id);
-    if (!isFinished(state)) await jobs.cancel(id);
   }
 }
 
-/** The failure of a run that has left videos, or the rest of the list, to a later one. */
-function unreadError(pending: number, awaited: AwaitedVideo[], retryAfterSeconds: number): Error | undefined {
-  if (pending === 0 && retryAfterSeconds === 0) return undefined;
-  const unread = pending > 0 ? counted(pending, 'video') : 'The rest of the list';
-  const reasons = awaited.map(({ videoId, code }) => `${videoId} (${code})`);
-  if (reasons.length > 0 && pending > reasons.length) reasons.push(`${pending - reasons.length} more`);
-  const named = reasons.length > 0 ? `: ${reasons.join(', ')}.` : '.';
-  const minutes = Math.ceil(retryAfterSeconds / 60);
-  return new Error(`${unread} could not be read yet. Run the same command again in ${minutes} min to retry${named}`);
+/** Whether a later run tries a video again. */
+function mayPass({ metadata, error }: VideoTranscript): boolean {
+  return error !== undefined && canPass(error.code, uploadAgeSeconds(metadata, Date.now()));
 }
 
 const BAR_CHARACTERS = 20;

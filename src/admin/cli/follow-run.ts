@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isChannelTranscriptsError, type ResultOf, type Subscription } from '@channel-transcripts/client';
 import { parseChannelReference } from '../../domain/references/channel-reference.js';
@@ -7,90 +9,223 @@ import type { Start } from '../../jobs/subscription.js';
 import {
   archiveForm,
   ArchiveFiles,
-  directoryKey,
   ENTRIES_PER_READ,
+  INDEX,
   INTERVAL_MS,
+  labelsOf,
   textsOf,
   type ArchiveForm,
   type ArchiveOptions,
 } from './archive-files.js';
-import type { LocalService } from './local-service.js';
-import type { CommandResult } from './output.js';
+import { readChannelList } from './channel-list.js';
+import { findFiles, folderName } from './file-names.js';
+import { countsOf, folderResult, type FolderState } from './folder-result.js';
+import { unless, type LocalService } from './local-service.js';
+import { TryLaterError, type CommandResult } from './output.js';
 import { QuotaNotice } from './quota-notice.js';
 
+interface SubscriptionFlags {
+  checkMinutes: number;
+  start?: Start | undefined;
+}
+
 /** The options of the command. */
-export type FollowFlags = { out: string; checkMinutes: number; start?: Start | undefined } & Partial<ArchiveForm>;
+export type FollowFlags = { out: string; from?: string | undefined; once?: boolean } & SubscriptionFlags &
+  Partial<ArchiveForm>;
+
+/** A run for one of the channels, or why there is none. */
+interface FollowedChannel {
+  channel: string;
+  run?: FollowRun;
+  error?: unknown;
+}
 
 /**
- * Follows a channel in this process, and writes each new entry to a directory until the run is stopped. The directory has the
+ * Follows channels in this process, and writes each new entry to a directory until the run is stopped, or once. The directory has the
  * subscription and the place in its feed, so that the next run goes on from there.
  *
- * @param channel as the caller names it
+ * @param named the channels as the caller names them, beside those of a file
  * @param stop ends the run
  * @param report shows a line about the progress instead of the one before, or a line that stays
  * @throws ChannelTranscriptsError | ChannelNotFoundError, and Error when the directory has something else or cannot be written
  */
-export async function followChannel(
-  channel: string,
-  { out, start, checkMinutes, ...form }: FollowFlags,
+export async function followChannels(
+  named: readonly string[],
+  { out, from, once = false, start, checkMinutes, ...given }: FollowFlags,
   service: LocalService,
   stop: AbortSignal,
   report: (line: string, stays?: boolean) => void,
 ): Promise<CommandResult> {
-  const options = { out, form: archiveForm(form) };
-  const files = await ArchiveFiles.open(options);
-  const subscription = await findOrCreate(channel, { ...options, start, checkMinutes }, files, service);
+  const listed = from === undefined ? [] : await readChannelList(from);
+  const channels = new Map([...named, ...listed].map((channel) => [folderName(channel), channel]));
+  if (channels.size === 0) throw new Error('No channel to follow. Name one, or a file with --from.');
+  const form = archiveForm(given);
+  const files = await findFiles(out, form.format);
+  service.isElsewhere((videoId) => files.has(videoId));
+  const followed: FollowedChannel[] = [];
+  for (const [name, channel] of channels) {
+    const directory = await folderOf({ channel, name, isOnly: channels.size === 1 }, { out, form });
+    const open = async (): Promise<FollowRun> => {
+      const folder = await ArchiveFiles.open({ out: directory, form }, files);
+      const options = { out: directory, form, checkMinutes, start };
+      return new FollowRun(await findOrCreate(channel, options, folder, service), directory, service, folder, report);
+    };
+    followed.push(
+      await open().then(
+        (run) => ({ channel, run }),
+        (error: unknown) => ({ channel, error }),
+      ),
+    );
+  }
+  const quota = new QuotaNotice(service.client, report);
   service.startWork();
-  const run = new FollowRun(subscription, service, files, report);
-  await run.untilStopped(stop);
-  const { written } = files;
-  const text = `Stopped: ${counted(written, 'new file')} in ${out}. The same command continues.`;
-  return { json: { subscription: run.subscription, directory: out, written }, text };
+  try {
+    while (!stop.aborted) {
+      await forEachRun(followed, (run) => run.takeResults());
+      const runs = followed.flatMap(({ run }) => run ?? []);
+      if (runs.length === 0 || (once && (await haveEnded(runs)))) break;
+      await quota.update(runs.find(({ isWithoutQuota }) => isWithoutQuota)?.subscription ?? { reason: null });
+      report(progressOf(runs));
+      await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
+    }
+    await service.stopWork();
+    await forEachRun(followed, (run) => run.takeResults());
+    return await resultOf(followed, { out, once });
+  } finally {
+    await service.stopWork();
+    for (const { run } of followed) await run?.end();
+  }
 }
 
-/** The subscription of the directory, or a new one, which begins above what the directory has. */
+/** The folder of a channel: the directory itself for the only one, else one in it, unless the directory was begun for this channel. */
+async function folderOf(
+  { channel, name, isOnly }: { channel: string; name: string; isOnly: boolean },
+  { out, form }: ArchiveOptions,
+): Promise<string> {
+  const folder = join(out, name);
+  if (existsSync(join(folder, INDEX))) return folder;
+  if (isOnly) return out;
+  const { channel: own } = await ArchiveFiles.open({ out, form }, new Map());
+  return own && isNamed(own, channel) ? out : folder;
+}
+
+/** Does some work for each channel. One that fails does not end the others, but has no run any more. */
+async function forEachRun(
+  followed: readonly FollowedChannel[],
+  work: (run: FollowRun) => Promise<void>,
+): Promise<void> {
+  for (const each of followed) {
+    if (!each.run) continue;
+    try {
+      await work(each.run);
+    } catch (error) {
+      await each.run.end();
+      delete each.run;
+      each.error = error;
+    }
+  }
+}
+
+async function haveEnded(runs: readonly FollowRun[]): Promise<boolean> {
+  for (const run of runs) if (!(await run.hasEnded())) return false;
+  return true;
+}
+
+/** The results of all channels, and a last line for them together. @throws the error of the only channel */
+async function resultOf(
+  followed: readonly FollowedChannel[],
+  { out, once }: { out: string; once: boolean },
+): Promise<CommandResult> {
+  const failures = followed.filter(({ run }) => !run);
+  if (followed.length === 1 && failures[0]) throw failures[0].error;
+  const states: FolderState[] = [];
+  const results: CommandResult[] = [];
+  for (const { run } of followed) {
+    if (!run) continue;
+    const state = await run.state();
+    states.push(state);
+    results.push(folderResult(state, { channel: run.subscription.channel, subscription: run.subscription }));
+  }
+  const reasons = failures.map(
+    ({ channel, error }) => `${channel}: ${error instanceof Error ? error.message : String(error)}`,
+  );
+  const isLate = results.some((result) => result.failure);
+  const failure = failures.length > 0 ? new Error(reasons.join(' ')) : once && isLate ? new TryLaterError() : undefined;
+  const end = once ? '' : '\nStopped. The same command continues.';
+  const [only] = results;
+  if (followed.length === 1 && only) return { ...only, text: `${only.text}${end}`, failure };
+  const total = { complete: 0, late: 0, failed: 0, written: 0 };
+  for (const state of states) {
+    const { complete, late, failed } = countsOf(state);
+    total.complete += complete;
+    total.late += late;
+    total.failed += failed;
+    total.written += state.files.written;
+  }
+  const line = `${states.length} of ${counted(followed.length, 'channel')}: ${total.complete} complete (${total.written} new), ${total.late} late, ${total.failed} failed in ${out}.`;
+  const text = [...results.map((result) => result.text), line].join('\n') + end;
+  return {
+    json: { directory: out, ...total, channels: followed.length, unread: reasons },
+    lines: results.map(({ json }) => json),
+    text,
+    failure,
+  };
+}
+
+/** The subscription of the directory, or a new one, which begins above what the directory has. A check is due. */
 async function findOrCreate(
   channel: string,
-  {
-    out,
-    checkMinutes,
-    start: wanted,
-    form: { format: _, ...form },
-  }: ArchiveOptions & Omit<FollowFlags, keyof ArchiveForm>,
+  { out, checkMinutes, start: wanted, form: { format: _, ...form } }: ArchiveOptions & SubscriptionFlags,
   files: ArchiveFiles,
-  { client: { subscriptions } }: LocalService,
+  service: LocalService,
 ): Promise<Subscription> {
-  const known =
-    files.subscription && (await subscriptions.get(files.subscription.id).catch(unless('subscription_not_found')));
+  const { subscriptions } = service.client;
+  const labels = labelsOf(out);
+  const known = await findSubscription(channel, out, files, service);
   if (!known) {
     const start = wanted ?? files.start ?? 'now';
-    // A run that was killed before it wrote the directory finds its subscription again.
-    const idempotencyKey = directoryKey('follow', out, { channel, checkMinutes, start, ...form });
-    return subscriptions.create(channel, { checkMinutes, start, ...textsOf(form), idempotencyKey });
+    return subscriptions.create(channel, { checkMinutes, start, labels, ...textsOf(form) });
   }
-  if (!isNamed(known, channel))
+  if (!isFollowed(known, channel))
     throw new Error(`${out} is the directory of another channel. Choose another directory.`);
-  const changed = await subscriptions.change(known.id, { checkMinutes, state: 'active' });
-  // One that was paused is checked at once; a killed run has left it active.
-  if (known.state === 'paused') return changed;
-  return (await subscriptions.check(known.id).catch(unless('rate_limited'))) ?? changed;
+  await subscriptions.change(known.id, { checkMinutes, labels, state: 'active' });
+  await service.check(known.id);
+  return subscriptions.get(known.id);
 }
 
-/** Accepts one error of a call, which then has no result. */
-function unless(code: string) {
-  return (error: unknown): undefined => {
-    if (!isChannelTranscriptsError(error) || error.code !== code) throw error;
-  };
+/**
+ * The subscription that the index names. Without an index it is the one that a run for this directory has left, unless that was removed
+ * with its files: then all begins anew. Any other one is deleted.
+ */
+async function findSubscription(
+  channel: string,
+  out: string,
+  files: ArchiveFiles,
+  { client: { subscriptions } }: LocalService,
+): Promise<Subscription | undefined> {
+  const id = files.subscription?.id;
+  let found = id === undefined ? undefined : await subscriptions.get(id).catch(unless('subscription_not_found'));
+  for await (const left of subscriptions.list({ label: `directory:${labelsOf(out).directory}` })) {
+    if (left.id === found?.id) continue;
+    if (!found && id === undefined && files.isStarted && isFollowed(left, channel)) found = left;
+    else await subscriptions.delete(left.id);
+  }
+  return found;
 }
 
 const handleOf = (text: string): string => text.replace(/^@/, '').toLowerCase();
 
-/** Whether a text names the channel of a subscription, as the subscription does or by its ID or handle. */
-function isNamed({ request, channel }: Subscription, text: string): boolean {
+/** Whether a text names a channel, by its ID or handle; undefined when it names one in another way. */
+function isNamed(channel: Channel, text: string): boolean | undefined {
   const reference = parseChannelReference(text);
-  if (reference?.kind === 'id' && channel) return reference.id === channel.id;
-  if (reference?.kind === 'handle' && channel?.handle) return handleOf(reference.handle) === handleOf(channel.handle);
-  return text === request.channel;
+  if (reference?.kind === 'id') return reference.id === channel.id;
+  if (reference?.kind === 'handle' && channel.handle) return handleOf(reference.handle) === handleOf(channel.handle);
+  return undefined;
+}
+
+/** Whether a text names the channel of a subscription, as the subscription does or by its ID or handle. */
+function isFollowed({ request, channel }: Subscription, text: string): boolean {
+  return (channel && isNamed(channel, text)) ?? text === request.channel;
 }
 
 /** The subscription of one run of the command. */
@@ -98,49 +233,64 @@ class FollowRun {
   /** The place in the feed up to which the directory has it; undefined until the index marks the directory. */
   private after: string | undefined;
   private taken = 0;
-  private readonly quota: QuotaNotice;
+  /** When the check of this run was due. */
+  private readonly dueAt: string | null;
+  private readonly checkedBefore: string | null;
 
   constructor(
     public subscription: Subscription,
+    private readonly directory: string,
     private readonly service: LocalService,
-    private readonly files: ArchiveFiles,
+    readonly files: ArchiveFiles,
     private readonly report: (line: string, stays?: boolean) => void,
   ) {
-    this.quota = new QuotaNotice(service.client, report);
+    this.dueAt = subscription.nextCheckAt;
+    this.checkedBefore = subscription.checkedAt;
     if (files.subscription?.id === subscription.id) this.after = files.subscription.after;
   }
 
-  async untilStopped(stop: AbortSignal): Promise<void> {
-    try {
-      while (!stop.aborted) {
-        await this.takeResults();
-        const { reason, checkedAt } = this.subscription;
-        if (reason === 'channel_not_found' && checkedAt === null) throw new ChannelNotFoundError();
-        await this.quota.update(this.subscription);
-        this.report(progressOf(this.subscription, this.files.written));
-        await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
-      }
-      await this.service.stopWork();
-      await this.takeResults();
-    } finally {
-      await this.service.stopWork();
-      const { id } = this.subscription;
-      const { subscriptions } = this.service.client;
-      // Until the next run no service does its work. What no directory has will not be continued.
-      if (this.after !== undefined) await subscriptions.change(id, { state: 'paused' });
-      else await subscriptions.delete(id);
-    }
+  get isWithoutQuota(): boolean {
+    return this.subscription.reason === 'plan_limit_exceeded';
+  }
+
+  /** Whether the check of this run has ended and nothing more can be read now. */
+  async hasEnded(): Promise<boolean> {
+    const { id, reason, nextCheckAt, summary } = this.subscription;
+    if (reason !== null) return true;
+    if (nextCheckAt === this.dueAt || (nextCheckAt !== null && Date.parse(nextCheckAt) <= Date.now())) return false;
+    return summary.pending === 0 || (await this.service.awaitedVideos(id)).every(({ due }) => !due);
+  }
+
+  /** What the directory has, with the pending uploads, which its index does not have. */
+  async state(): Promise<FolderState> {
+    const { id, channel, request, reason, checkedAt } = this.subscription;
+    const pending = await this.service.awaitedVideos(id);
+    return {
+      name: channel?.name ?? request.channel,
+      ...{ directory: this.directory, files: this.files, untried: pending.length },
+      late: [...pending.map(({ videoId, code }) => ({ videoId, code: code ?? 'untried' })), ...this.files.late()],
+      isIncomplete: reason !== null || checkedAt === this.checkedBefore,
+    };
+  }
+
+  /** Until the next run no service does its work. What no directory has will not be continued. */
+  async end(): Promise<void> {
+    const { subscriptions } = this.service.client;
+    const { id } = this.subscription;
+    if (this.after !== undefined) await subscriptions.change(id, { state: 'paused' });
+    else await subscriptions.delete(id);
   }
 
   /** Writes the results that follow those which are written, and then the place after them. */
-  private async takeResults(): Promise<void> {
+  async takeResults(): Promise<void> {
     for (;;) {
       const { results, next, subscription } = await this.readFeed();
-      const { id, channel } = (this.subscription = subscription);
+      const { id, channel, reason, checkedAt } = (this.subscription = subscription);
+      if (reason === 'channel_not_found' && checkedAt === null) throw new ChannelNotFoundError();
       if (!channel) return;
       if (this.after === undefined) await this.save(channel, { id, after: '0' });
-      // The last one that came is the first of the index.
-      for (const entry of results) await this.files.add(entry, (this.taken -= 1));
+      // The last one that came is the first of the index. What it has failed for is final.
+      for (const entry of results) await this.files.add(entry, (this.taken -= 1), () => false);
       if (next === this.after) return;
       await this.save(channel, { id, after: next });
     }
@@ -172,10 +322,16 @@ class FollowRun {
   }
 }
 
-function progressOf({ state, reason, summary, checkedAt, nextCheckAt }: Subscription, written: number): string {
+/** What a terminal shows of one channel, or of several together. */
+function progressOf(runs: readonly FollowRun[]): string {
+  const [first] = runs;
+  const written = runs.reduce((sum, { files }) => sum + files.written, 0);
+  const pending = runs.reduce((sum, { subscription }) => sum + subscription.summary.pending, 0);
+  const facts = `${pending} pending, ${counted(written, 'new file')}`;
+  if (!first || runs.length > 1) return `${counted(runs.length, 'channel')}: ${facts}`;
+  const { state, reason, checkedAt, nextCheckAt } = first.subscription;
   const time = (at: string | null): string =>
     at === null ? 'soon' : new Date(at).toTimeString().slice(0, 'hh:mm'.length);
   const checked = checkedAt === null ? 'not checked yet' : `checked at ${time(checkedAt)}`;
-  const pending = `${summary.pending} pending, ${counted(written, 'new file')}`;
-  return `${reason ?? state}: ${checked}, next check at ${time(nextCheckAt)}, ${pending}`;
+  return `${reason ?? state}: ${checked}, next check at ${time(nextCheckAt)}, ${facts}`;
 }

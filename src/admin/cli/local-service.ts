@@ -1,5 +1,5 @@
 import type { INestApplication } from '@nestjs/common';
-import { ChannelTranscriptsClient } from '@channel-transcripts/client';
+import { ChannelTranscriptsClient, isChannelTranscriptsError } from '@channel-transcripts/client';
 import type { Logger } from 'pino';
 import { DataSource } from 'typeorm';
 import { Agent, fetch as fetchThrough } from 'undici';
@@ -9,11 +9,13 @@ import { Environment, readEnvironment } from '../../config/environment.js';
 import { SCOPES, type Caller } from '../../domain/caller.js';
 import { JobWorker } from '../../jobs/work/job-worker.js';
 import { JobsService, type AwaitedVideo } from '../../jobs/jobs.service.js';
+import { CHECK_REQUEST_SECONDS } from '../../jobs/subscription.js';
 import { createLogger, redactorFor } from '../../observability/logging/logger.js';
 import { generateKey } from '../../organizations/api-key.js';
 import { MONTHLY_LIMIT_MAX } from '../../organizations/limits.js';
 import { COMMANDS_ORGANIZATION_ID } from '../../organizations/organization.entity.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
+import { TranscriptCache } from '../../transcripts/cache/transcript-cache.js';
 import { UsageReports } from '../../quota/usage-report.js';
 import { AdminKeysController } from '../http/keys.controller.js';
 import { AdminOperationsController } from '../http/operations.controller.js';
@@ -45,8 +47,19 @@ export interface LocalService {
   startWork(): void;
   /** Stops that. What the running slices have fetched is stored. */
   stopWork(): Promise<void>;
-  /** Up to `count` videos of a job that have failed and are tried again. */
-  awaitedVideos(jobId: string, count: number): Promise<AwaitedVideo[]>;
+  /** The pending videos of a job or a subscription. */
+  awaitedVideos(id: string): Promise<AwaitedVideo[]>;
+  /** Makes a check of a subscription due at once, and its pending videos, without the pause that other callers have to make. */
+  check(subscriptionId: string): Promise<void>;
+  /** States which videos are not read, because the command has their files. */
+  isElsewhere(isElsewhere: (videoId: string) => boolean): void;
+}
+
+/** Accepts one error of a call, which then has no result. */
+export function unless(code: string) {
+  return (error: unknown): undefined => {
+    if (!isChannelTranscriptsError(error) || error.code !== code) throw error;
+  };
 }
 
 type Take = (body: ReadableStream<Uint8Array>) => Promise<void>;
@@ -95,7 +108,14 @@ export function withLocalService<T>(
         client,
         startWork: () => app.get(JobWorker).start(SLICES_AT_ONCE, caller.organization.id),
         stopWork: () => app.get(BackgroundLoops).stop(),
-        awaitedVideos: (jobId, count) => app.get(JobsService).awaitedVideos(jobId, count),
+        awaitedVideos: (id) => app.get(JobsService).awaitedVideos(id),
+        check: async (id) => {
+          const values = [COMMANDS_ORGANIZATION_ID, id, -CHECK_REQUEST_SECONDS];
+          await app.get(DataSource).query('SELECT FROM subscription_check($1, $2, $3)', values);
+        },
+        isElsewhere: (isElsewhere) => {
+          app.get(TranscriptCache).isElsewhere = isElsewhere;
+        },
       });
     } finally {
       await agent.destroy();
@@ -153,7 +173,7 @@ function forOneCaller(): Partial<Environment> {
       OIDC_ADMIN_CLAIM: undefined,
     },
     ...{ CORS_ORIGINS: undefined, MESSAGE_TRANSPORT: undefined, WEBHOOK_SECRET_KEY: undefined },
-    ...{ RATE_LIMIT_PER_MINUTE: 0, JOB_CONCURRENCY: 0 },
+    ...{ RATE_LIMIT_PER_MINUTE: 0, JOB_CONCURRENCY: 0, SUBSCRIPTIONS_PER_ORGANIZATION: 10_000 },
   };
 }
 

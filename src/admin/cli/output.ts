@@ -5,18 +5,25 @@ import type { Operations } from './local-service.js';
 /** Runs operations for a command, and prints its result. */
 export type RunWork = (work: (operations: Operations) => Promise<CommandResult>) => Promise<void>;
 
+/** A run that has left something to a later one, as its result says: it ends with an exit code of its own. */
+export class TryLaterError extends Error {}
+
 /** The result of a command, printed as text, or as JSON with `--json`. */
 export interface CommandResult {
   json: object;
   /** By default the fields of `json`, and lists as tables. */
   text?: string;
-  /** Reported after the result is printed; the command then exits with 1. */
+  /** With `--json` printed before it, each on a line. */
+  lines?: readonly object[];
+  /** Reported after the result is printed; the command then exits with 1, or with 2 for a `TryLaterError`. */
   failure?: Error | undefined;
 }
 
 /** Prints a result to standard output. @throws its failure */
-export async function print({ json, text = asText(json), failure }: CommandResult, asJson: boolean): Promise<void> {
-  await write(`${asJson ? JSON.stringify(json) : text.replace(/\n$/, '')}\n`);
+export async function print(result: CommandResult, asJson: boolean): Promise<void> {
+  const { json, text = asText(json), lines = [], failure } = result;
+  const printed = asJson ? [...lines, json].map((line) => JSON.stringify(line)).join('\n') : text.replace(/\n$/, '');
+  await write(`${printed}\n`);
   if (failure) throw failure;
 }
 

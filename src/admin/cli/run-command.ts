@@ -5,8 +5,11 @@ import { escapeInvisible } from '../../observability/logging/logger.js';
 import { redactApiKeys } from '../../domain/api-key-text.js';
 import { addAdminCommands } from './admin-commands.js';
 import { withLocalService, withOperations, type CreateService } from './local-service.js';
-import { print, type CommandResult, type RunWork } from './output.js';
+import { print, TryLaterError, type CommandResult, type RunWork } from './output.js';
 import { addTranscriptCommands } from './transcript-commands.js';
+
+/** The exit code when nothing has failed for good, but a later run has to do the rest. */
+const TRY_LATER = 2;
 
 /**
  * Runs one command. The result is printed to standard output, an error as one line to standard error (one line per
@@ -20,6 +23,7 @@ export async function runCommand(args: readonly string[], createService: CreateS
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    if (error instanceof TryLaterError) return TRY_LATER;
     for (const line of errorLines(error)) process.stderr.write(`error: ${line}\n`);
     return 1;
   }

@@ -7,10 +7,12 @@ import { JobFields } from '../../jobs/dto/jobs-request.dto.js';
 import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
 import { PlaylistQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS, ENTRY_MEDIA_TYPES, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
-import { ARCHIVE_FORMATS, archiveForm, ArchiveTexts, textsOf, type ArchiveForm } from './archive-files.js';
+import { archiveForm, ArchiveTexts, textsOf, type ArchiveForm } from './archive-files.js';
 import { archiveList, type ArchiveFlags } from './archive-run.js';
+import { withDirectoryLock } from './directory-lock.js';
 import { fieldOption, fieldOptions, presetOption } from './field-options.js';
-import { followChannel, type FollowFlags } from './follow-run.js';
+import { ARCHIVE_FORMATS } from './file-names.js';
+import { followChannels, type FollowFlags } from './follow-run.js';
 import type { LocalService, withLocalService } from './local-service.js';
 import { printBody, refuseJson, type CommandResult } from './output.js';
 
@@ -48,21 +50,21 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
   const archive = program
     .command('archive')
     .description(
-      'write the transcripts of a channel or a playlist to a directory, a file per video; continues what was stopped',
+      'write the transcripts of a channel or a playlist to a directory, a file per video; reads only what has no file yet',
     )
     .argument('<reference>', LIST)
     .requiredOption('--out <directory>', 'created unless it exists')
     .addOption(fieldOption(JobFields, 'limit', 'number of videos at most, the newest ones (default: all)'));
-  writesFiles(archive, run, (reference, flags: ArchiveFlags, service, stop) =>
+  writesFiles(archive, run, (reference: string, flags: ArchiveFlags, service, stop) =>
     archiveList(reference, flags, service, stop, showLine).catch(naming(LIST)),
   );
 
   const follow = program
     .command('follow')
     .description(
-      'write the transcript of each new upload of a channel to a directory, until Ctrl-C; continues what was stopped',
+      'write the transcript of each new upload of channels to a directory, until Ctrl-C; continues what was stopped',
     )
-    .argument('<channel>', '@handle, ID or URL')
+    .argument('[channel...]', '@handle, ID or URL; each of several has a folder of its own')
     .requiredOption('--out <directory>', 'created unless it exists; also that of an archive')
     .addOption(
       fieldOption(
@@ -71,9 +73,11 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
         'now, a number of the newest uploads, or the ID of the video above which to begin',
       ).default(undefined, 'the newest video of the directory, or now'),
     )
-    .addOption(presetOption(CreateSubscriptionDto, 'checkMinutes'));
-  writesFiles(follow, run, (channel, flags: FollowFlags, service, stop) =>
-    followChannel(channel, flags, service, stop, showLine),
+    .addOption(presetOption(CreateSubscriptionDto, 'checkMinutes'))
+    .option('--from <file>', 'also the channels of a file: one a line, or OPML')
+    .option('--once', 'check once, write what is new, and end: for cron');
+  writesFiles(follow, run, (channels: readonly string[], flags: FollowFlags, service, stop) =>
+    followChannels(channels, flags, service, stop, showLine),
   );
 }
 
@@ -89,7 +93,7 @@ async function call(
     throw new Error(`${format} is a format of one video. Use the URL of a video, or --format markdown.`);
   if (videoId !== undefined && (limit ?? kinds ?? publishedAfter) !== undefined)
     throw new Error('--limit, --kinds and --published-after are for a channel or a playlist. Omit them for a video.');
-  const texts = textsOf(archiveForm({ ...form, format: 'json' }));
+  const texts = textsOf(archiveForm(form));
   const selection = {
     ...texts,
     ...(kinds && { kinds }),
@@ -102,20 +106,22 @@ async function call(
 }
 
 /** Adds the options of a command that writes files to a directory, and that the first signal ends early. The second one ends the process. */
-function writesFiles<Flags>(
+function writesFiles<Named, Flags extends { out: string }>(
   command: Command,
   run: RunLocal,
-  work: (reference: string, flags: Flags, service: LocalService, stop: AbortSignal) => Promise<CommandResult>,
+  work: (named: Named, flags: Flags, service: LocalService, stop: AbortSignal) => Promise<CommandResult>,
 ): void {
-  command.addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'));
-  addTextOptions(command).action((reference: string, flags: Flags) =>
+  command
+    .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
+    .addOption(new Option('--front-matter', 'YAML above Markdown').implies({ format: 'markdown' }));
+  addTextOptions(command).action((named: Named, flags: Flags) =>
     run(
       async (service) => {
         const stop = new AbortController();
         const abort = (): void => stop.abort();
         process.once('SIGINT', abort).once('SIGTERM', abort);
         try {
-          return await work(reference, flags, service, stop.signal);
+          return await withDirectoryLock(flags.out, () => work(named, flags, service, stop.signal));
         } finally {
           process.off('SIGINT', abort).off('SIGTERM', abort);
           showLine('');
@@ -135,7 +141,7 @@ function naming(forms: string) {
   };
 }
 
-type PrintFlags = Partial<Omit<ArchiveForm, 'format'>> &
+type PrintFlags = Partial<Omit<ArchiveForm, 'format' | 'frontMatter'>> &
   Pick<PlaylistQueryDto, 'publishedAfter'> & { format: EntryFormat; limit?: number };
 
 /** Adds the options for which videos are read, and how their texts are. */

@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import {
+  NO_DETAILS,
   VIDEO_FAILURE_CODES,
   TextTracks,
   type Upload,
@@ -39,9 +40,21 @@ const storedSchema = z.union([
 ]);
 type Stored = z.infer<typeof storedSchema>;
 
+const EMPTY = deflate(Buffer.from('{}')).then((transcript): CachedOutcome => ({
+  ok: true,
+  details: NO_DETAILS,
+  tracks: {},
+  transcript,
+}));
+
 /** Caches transcripts, and the reasons of videos that have none: one entry for a video and a list of languages. */
 @Injectable()
 export class TranscriptCache {
+  /**
+   * Whether the only caller of this process, a command, needs no text of a video, whose file it has. Such a video counts as cached, and
+   * its transcript is empty.
+   */
+  isElsewhere: (videoId: string) => boolean = () => false;
   private readonly codec: KeyedCodec<Stored>;
 
   constructor(
@@ -69,7 +82,9 @@ export class TranscriptCache {
     if (videoIds.length === 0) return [];
     const keys = videoIds.map((videoId) => this.key(videoId, languages));
     const values = await this.cache.mget<unknown>(keys);
+    const empty = await EMPTY;
     return keys.map((key, index) => {
+      if (this.isElsewhere(videoIds[index] ?? '')) return empty;
       const entry = this.codec.read(key, values[index]);
       if (!entry || (again.has(videoIds[index] ?? '') && isPastFailure(entry.value))) return undefined;
       return outcomeOf(entry);
