@@ -84,6 +84,7 @@ const FLOORS = [
     // The usage under /admin is a customer's usage and more. Commands run the service, and call it by the client.
     admin: [
       PORT,
+      'mcp',
       'jobs',
       'transcripts',
       'quota',

@@ -9,6 +9,7 @@ import { Environment, readEnvironment } from '../../config/environment.js';
 import { SCOPES, type Caller } from '../../domain/caller.js';
 import { JobWorker } from '../../jobs/work/job-worker.js';
 import { JobsService, type AwaitedVideo } from '../../jobs/jobs.service.js';
+import { McpTools } from '../../mcp/mcp-tools.js';
 import { createLogger, redactorFor } from '../../observability/logging/logger.js';
 import { generateKey } from '../../organizations/api-key.js';
 import { MONTHLY_LIMIT_MAX } from '../../organizations/limits.js';
@@ -47,6 +48,8 @@ export interface LocalService {
   stopWork(): Promise<void>;
   /** Up to `count` videos of a job that have failed and are tried again. */
   awaitedVideos(jobId: string, count: number): Promise<AwaitedVideo[]>;
+  /** Serves the tools for AI assistants over standard input and output, until the input ends or `stop` aborts. */
+  serveMcp(stop: AbortSignal): Promise<void>;
 }
 
 type Take = (body: ReadableStream<Uint8Array>) => Promise<void>;
@@ -96,6 +99,7 @@ export function withLocalService<T>(
         startWork: () => app.get(JobWorker).start(SLICES_AT_ONCE, caller.organization.id),
         stopWork: () => app.get(BackgroundLoops).stop(),
         awaitedVideos: (jobId, count) => app.get(JobsService).awaitedVideos(jobId, count),
+        serveMcp: (stop) => app.get(McpTools).serveStdio(caller, stop),
       });
     } finally {
       await agent.destroy();

@@ -27,7 +27,8 @@ type RunLocal = (
 
 /**
  * Adds `transcripts`, which prints what the service would respond, `archive`, which runs an archive job and writes a file for each
- * video of a channel or a playlist, and `follow`, which keeps such a directory up to date. They need neither a service nor a key.
+ * video of a channel or a playlist, `follow`, which keeps such a directory up to date, and `mcp`, which serves an AI assistant. They
+ * need neither a service nor a key.
  */
 export function addTranscriptCommands(program: Command, run: RunLocal): void {
   const transcripts = program
@@ -74,6 +75,17 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
   writesFiles(follow, run, (channel, flags: FollowFlags, service, stop) =>
     followChannel(channel, flags, service, stop, showLine),
   );
+
+  program
+    .command('mcp')
+    .description('serve an AI assistant over standard input and output (MCP), without a service and keys')
+    .action(() => {
+      const serve = ({ startWork, serveMcp }: LocalService): Promise<void> => {
+        startWork();
+        return untilSignal(serveMcp);
+      };
+      return run(serve, { handlesSignals: true });
+    });
 }
 
 /** Calls the service for a channel, a playlist or a video. */
@@ -104,20 +116,25 @@ function writesFiles<Flags>(
   command.addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'));
   addTextOptions(command).action((reference: string, flags: Flags) =>
     run(
-      async (service) => {
-        const stop = new AbortController();
-        const abort = (): void => stop.abort();
-        process.once('SIGINT', abort).once('SIGTERM', abort);
-        try {
-          return await work(reference, flags, service, stop.signal);
-        } finally {
-          process.off('SIGINT', abort).off('SIGTERM', abort);
+      (service) =>
+        untilSignal((stop) => work(reference, flags, service, stop)).finally(() => {
           showLine('');
-        }
-      },
+        }),
       { handlesSignals: true },
     ),
   );
+}
+
+/** Does some work that the first signal ends early. The second one ends the process. */
+async function untilSignal<T>(work: (stop: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController();
+  const abort = (): void => stop.abort();
+  process.once('SIGINT', abort).once('SIGTERM', abort);
+  try {
+    return await work(stop.signal);
+  } finally {
+    process.off('SIGINT', abort).off('SIGTERM', abort);
+  }
 }
 
 /** Names all that a command takes: the error of the API names the forms of a channel alone. */
