@@ -80,9 +80,9 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
     .command('mcp')
     .description('serve an AI assistant over standard input and output (MCP), without a service and keys')
     .action(() => {
-      const serve = ({ startWork, serveMcp }: LocalService): Promise<void> => {
-        startWork();
-        return untilSignal(serveMcp);
+      const serve = (service: LocalService): Promise<void> => {
+        service.startWork();
+        return untilSignal((stop) => service.serveMcp(stop));
       };
       return run(serve, { handlesSignals: true });
     });
