@@ -64,7 +64,7 @@ part_small() {
   }
   fetches() { web -H "Authorization: Bearer $2" "$1/channels/$3/transcripts?limit=2" | grep -o '"total":2,"succeeded":2.*"fetched":2'; }
   uses() { web -H "Authorization: Bearer $2" "$1/usage" | grep -o "\"used\":$3,"; }
-  small_ready() { small up --detach --wait --wait-timeout 120; }
+  small_ready() { small up --detach --wait --wait-timeout 120 || { small logs --no-color --tail 12; return 1; }; }
 
   check 'small: docker compose up' small_ready
   small_key=$(new_key in_small)
