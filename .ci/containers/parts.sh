@@ -54,8 +54,7 @@ part_small() {
   step 'the small set, and the image alone'
   local small_base=http://127.0.0.1:3100 alone_base=http://127.0.0.1:3200 small_key alone_key
   sed "s/^POSTGRES_PASSWORD=.*/POSTGRES_PASSWORD=$password/; s/^PORT=.*/PORT=3100/" deploy/small/.env.example >deploy/small/.env
-  echo YOUTUBE_BASE_URL=http://youtube:4000 >>deploy/small/.env
-  # They take the command that runs another in the container, so that both forms are checked alike.
+  printf '%s\n' YOUTUBE_BASE_URL=http://youtube:4000 SHUTDOWN_DELAY_SECONDS=0 >>deploy/small/.env
   in_small() { small exec -T service "$@"; }
   in_alone() { docker exec alone "$@"; }
   new_key() { # new_key IN: an organization and its key
@@ -84,7 +83,7 @@ part_small() {
   alone() { # alone VOLUME: the image with the embedded database, as in docs/deployment.md
     docker run --detach --init --read-only --cap-drop ALL --security-opt no-new-privileges --name alone --volume "$1:/data" \
       --publish 127.0.0.1:3200:3000 --stop-timeout 60 --network channel-transcripts-small_front \
-      --env YOUTUBE_BASE_URL=http://youtube:4000 channel-transcripts && eventually status_is 200 "$alone_base/health/ready"
+      --env-file deploy/small/.env channel-transcripts && eventually status_is 200 "$alone_base/health/ready"
   }
   stop_alone() { docker stop alone && [ "$(docker inspect --format '{{.State.ExitCode}}' alone)" = 0 ] && docker rm alone; }
   check 'alone: the image starts with a database in its volume' alone one
