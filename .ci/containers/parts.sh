@@ -83,7 +83,7 @@ part_small() {
   alone() { # alone VOLUME: the image with the embedded database, as in docs/deployment.md
     docker run --detach --init --read-only --cap-drop ALL --security-opt no-new-privileges --name alone --volume "$1:/data" \
       --publish 127.0.0.1:3200:3000 --stop-timeout 60 --network channel-transcripts-small_front \
-      --env-file deploy/small/.env channel-transcripts && eventually status_is 200 "$alone_base/health/ready"
+      --env-file deploy/small/.env --env PORT=3000 channel-transcripts && eventually status_is 200 "$alone_base/health/ready"
   }
   stop_alone() { docker stop alone && [ "$(docker inspect --format '{{.State.ExitCode}}' alone)" = 0 ] && docker rm alone; }
   check 'alone: the image starts with a database in its volume' alone one
