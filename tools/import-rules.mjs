@@ -81,9 +81,12 @@ const FLOORS = [
     // A replay reads the feed.
     webhooks: ['jobs', 'background', 'auth', 'organizations', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
     mcp: ['jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
-    // The usage under /admin is a customer's usage and more. Commands run the service, and call it by the client.
+  },
+  {
+    // The usage under /admin is a customer's usage and more. Commands run the service, and call it by the client or over MCP.
     admin: [
       PORT,
+      'mcp',
       'jobs',
       'transcripts',
       'quota',

@@ -49,6 +49,59 @@ nothing_remains() {
     && [ -z "$(docker network ls --quiet --filter type=custom)" ]
 }
 
+small() { docker compose --progress quiet -f deploy/small/docker-compose.yml -f .ci/containers/checks.yml "$@"; }
+part_small() {
+  step 'the small set, and the image alone'
+  local small_base=http://127.0.0.1:3100 alone_base=http://127.0.0.1:3200 small_key alone_key
+  sed "s/^POSTGRES_PASSWORD=.*/POSTGRES_PASSWORD=$password/; s/^PORT=.*/PORT=3100/" deploy/small/.env.example >deploy/small/.env
+  printf '%s\n' YOUTUBE_BASE_URL=http://youtube:4000 SHUTDOWN_DELAY_SECONDS=0 >>deploy/small/.env
+  in_small() { small exec -T service "$@"; }
+  in_alone() { docker exec alone "$@"; }
+  new_key() { # new_key IN: an organization and its key
+    "$1" node dist/cli.js org create --name checks --plan pro --json >/dev/null
+    "$1" node dist/cli.js key issue checks --json | sed -n 's/.*"key":"\([^"]*\)".*/\1/p'
+  }
+  fetches() { web -H "Authorization: Bearer $2" "$1/channels/$3/transcripts?limit=2" | grep -o '"total":2,"succeeded":2.*"fetched":2'; }
+  uses() { web -H "Authorization: Bearer $2" "$1/usage" | grep -o "\"used\":$3,"; }
+  small_ready() { small up --detach --wait --wait-timeout 120 || { small logs --no-color --tail 12; return 1; }; }
+
+  check 'small: docker compose up' small_ready
+  small_key=$(new_key in_small)
+  check 'small: a call' fetches "$small_base" "$small_key" @tidewater
+  dump() { small exec -T postgres pg_dump --username=postgres --format=custom channel_transcripts >"$RUN/transcripts.dump"; }
+  check 'small: a backup' dump
+  check 'small: a call after the backup' fetches "$small_base" "$small_key" @bench-2x20
+  restore() { # as in docs/deployment.md
+    small stop service && small exec -T postgres pg_restore --username=postgres --clean --if-exists --single-transaction \
+      --dbname=channel_transcripts <"$RUN/transcripts.dump" && small_ready
+  }
+  check 'small: a restore' restore
+  check 'small: the usage is that of the backup' uses "$small_base" "$small_key" 2
+  down_up() { small down && small_ready && uses "$small_base" "$small_key" 2; }
+  check 'small: docker compose down, up keeps the data' down_up
+
+  alone() { # alone VOLUME: the image with the embedded database, as in docs/deployment.md
+    docker run --detach --init --read-only --cap-drop ALL --security-opt no-new-privileges --name alone --volume "$1:/data" \
+      --publish 127.0.0.1:3200:3000 --stop-timeout 60 --network channel-transcripts-small_front \
+      --env-file deploy/small/.env --env PORT=3000 channel-transcripts && eventually status_is 200 "$alone_base/health/ready"
+  }
+  stop_alone() { docker stop alone && [ "$(docker inspect --format '{{.State.ExitCode}}' alone)" = 0 ] && docker rm alone; }
+  check 'alone: the image starts with a database in its volume' alone one
+  alone_key=$(new_key in_alone)
+  check 'alone: a call' fetches "$alone_base" "$alone_key" @tidewater
+  copy() { # to another volume, as in docs/deployment.md
+    stop_alone && docker run --rm --volume one:/data channel-transcripts tar -C /data -c . >"$RUN/transcripts.tar" &&
+      docker run --rm --interactive --volume two:/data channel-transcripts tar -C /data -x <"$RUN/transcripts.tar"
+  }
+  check 'alone: it stops with 0, and its volume is copied' copy
+  restored() { alone two && uses "$alone_base" "$alone_key" 2; }
+  check 'alone: it starts with the copy, which has the usage' restored
+  killed() { docker kill alone && docker rm alone && alone two && uses "$alone_base" "$alone_key" 2; }
+  check 'alone: it starts after a kill, with the usage' killed
+  removed() { stop_alone && docker volume rm one two && small down --volumes; }
+  check 'small and alone: nothing remains' removed
+}
+
 part_calls() {
   step 'calls'
   summary() { caller one "$key" "$1" | tee "$RUN/summary" | grep -F "$2"; }

@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { finished } from 'node:stream/promises';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import {
   createMcpHandler,
@@ -8,17 +11,19 @@ import {
   type CallToolResult,
   type ListToolsResult,
 } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { Injectable, Logger } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Registry, type Counter } from 'prom-client';
 import { z } from 'zod';
 import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
+import type { Caller } from '../domain/caller.js';
 import type { ErrorCode } from '../domain/error-codes.js';
 import { requirePermission } from '../auth/call.guards.js';
 import { asDomainError, causeText, logError } from '../http/errors/error.filter.js';
 import { jsonSchemaOf } from '../http/routes/field.js';
-import { requestContext, type RequestContext } from '../http/server/request-context.js';
+import { requestContext, RequestContext } from '../http/server/request-context.js';
 import { type Redactor, redactorFor } from '../observability/logging/logger.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
@@ -86,7 +91,26 @@ const LISTED: ListToolsResult = {
   })),
 };
 
-/** The MCP server: lists the tools and calls them, for one message at a time, without sessions. */
+/** The call of a tool over standard input and output, which has no credentials and no headers. */
+class StdioContext extends RequestContext {
+  readonly credential = undefined;
+  readonly credentialLocation = '';
+  readonly address = undefined;
+
+  constructor(caller: Caller, canceled: AbortSignal) {
+    super(randomUUID());
+    this.caller = caller;
+    canceled.addEventListener('abort', () => this.finish(), { once: true });
+  }
+
+  override finish(): void {
+    super.finish();
+  }
+
+  setHeader(): void {}
+}
+
+/** The MCP server: lists the tools and calls them, over HTTP for one message at a time, without sessions. */
 @Injectable()
 export class McpTools {
   private readonly logger = new Logger('Mcp');
@@ -118,13 +142,7 @@ export class McpTools {
     // Before the response begins, whose headers say what remains.
     const isToolCall = callSchema.safeParse(message).success;
     const refusal = await (isToolCall ? this.rate.refusal(context) : this.rate.countMessage(context));
-    const createServer = (): Server => {
-      const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
-      server.setRequestHandler('tools/list', () => LISTED);
-      server.setRequestHandler('tools/call', ({ params }) => this.callTool(params, context, refusal));
-      return server;
-    };
-    const handler = createMcpHandler(createServer, {
+    const handler = createMcpHandler(() => createServer((params) => this.callTool(params, context, refusal)), {
       // The tools do not change while the service runs.
       maxSubscriptions: 0,
       onerror: (error) =>
@@ -141,11 +159,35 @@ export class McpTools {
     await toNodeHandler({ fetch: fetchHandler })(request, response, message);
   }
 
+  /**
+   * Serves one client over standard input and output, to which this process must write nothing else.
+   *
+   * @returns when the client has ended the input, or on `stop`. Calls that are running then are aborted.
+   */
+  async serveStdio(caller: Caller, stop: AbortSignal): Promise<void> {
+    const call: CallTool = async (params, canceled) => {
+      const context = new StdioContext(caller, canceled);
+      const result = await this.callTool(params, context).finally(() => context.finish());
+      const { log, requestId } = context;
+      // Over HTTP it is in the line of the request.
+      if ('cause' in log) this.logger.warn({ event: 'tool_failed', requestId, ...log });
+      return result;
+    };
+    const connection = serveStdio(() => createServer(call), {
+      maxSubscriptions: 0,
+      onerror: (error) => this.logger.debug({ event: 'mcp_message_refused', cause: causeText(error) }),
+    });
+    const { stdin, stdout } = process;
+    const ends = [finished(stdin, { writable: false, signal: stop }), once(stdout, 'error')];
+    await Promise.race(ends).catch(() => undefined);
+    await connection.close();
+  }
+
   /** Calls a tool behind the guards of the other operations. Its errors are results. */
   private async callTool(
     params: CallToolRequest['params'],
     context: RequestContext,
-    refusal: Error | void,
+    refusal?: Error | void,
   ): Promise<CallToolResult> {
     const tool = TOOLS.find(({ name }) => name === params.name);
     if (!tool) throw UNKNOWN_TOOL;
@@ -184,6 +226,15 @@ export class McpTools {
       return { content: [{ type: 'text', text: visibleText(text) }], isError: true };
     }
   }
+}
+
+type CallTool = (params: CallToolRequest['params'], canceled: AbortSignal) => Promise<CallToolResult>;
+
+function createServer(call: CallTool): Server {
+  const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
+  server.setRequestHandler('tools/list', () => LISTED);
+  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => call(params, mcpReq.signal));
+  return server;
 }
 
 /** The fields of a result. Their types would be half of the list, and a model reads the result itself. */

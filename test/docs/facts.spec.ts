@@ -11,34 +11,6 @@ const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8')
 const section = (page: string, heading: string): string =>
   read(page).split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
 
-interface Schema {
-  properties: Record<string, unknown>;
-}
-const { schemas } = (
-  JSON.parse(read('tools/openapi/openapi.json')) as { components: { schemas: Record<string, Schema> } }
-).components;
-
-describe('docs/api.md', () => {
-  const table = section('docs/api.md', 'Response')
-    .split('\n')
-    .filter((line) => line.startsWith('|'))
-    .join('\n');
-
-  it.each([
-    'ChannelTranscripts',
-    'VideoTranscript',
-    'VideoMetadata',
-    'VideoError',
-    'Summary',
-    'Segment',
-    'CaptionTrack',
-  ])('describes every field of %s in its table', (name) => {
-    const fields = Object.keys(schemas[name]?.properties ?? {});
-    expect(fields.length).toBeGreaterThan(1);
-    expect(fields.filter((field) => !new RegExp(`\\b${field}\\b`).test(table))).toEqual([]);
-  });
-});
-
 describe('docs/webhooks.md', () => {
   it('lists the events that a webhook can be created with, and no others', () => {
     const [list = ''] = /^- [^]*?\n\n/m.exec(section('docs/webhooks.md', 'Events')) ?? [];

@@ -51,6 +51,9 @@ if (isComplete) {
     `org.opencontainers.image.version=${version}`,
     '--label',
     `org.opencontainers.image.revision=${output('git', 'rev-parse', 'HEAD')}`,
+    '--label',
+    // The registry of MCP servers compares it with the name in the file.
+    `io.modelcontextprotocol.server.name=${JSON.parse(readFileSync('deploy/server.json', 'utf8')).name}`,
     '.',
   );
   console.log(`${image} is ${writeImage(image, folder)}`);

@@ -10,6 +10,7 @@ import { SCOPES, type Caller } from '../../domain/caller.js';
 import { JobWorker } from '../../jobs/work/job-worker.js';
 import { JobsService, type AwaitedVideo } from '../../jobs/jobs.service.js';
 import { CHECK_REQUEST_SECONDS } from '../../jobs/subscription.js';
+import { McpTools } from '../../mcp/mcp-tools.js';
 import { createLogger, redactorFor } from '../../observability/logging/logger.js';
 import { generateKey } from '../../organizations/api-key.js';
 import { MONTHLY_LIMIT_MAX } from '../../organizations/limits.js';
@@ -53,6 +54,8 @@ export interface LocalService {
   check(subscriptionId: string): Promise<void>;
   /** States which videos are not read, because the command has their files. */
   isElsewhere(isElsewhere: (videoId: string) => boolean): void;
+  /** Serves the tools for AI assistants over standard input and output, until the input ends or `stop` aborts. */
+  serveMcp(stop: AbortSignal): Promise<void>;
 }
 
 /** Accepts one error of a call, which then has no result. */
@@ -116,6 +119,7 @@ export function withLocalService<T>(
         isElsewhere: (isElsewhere) => {
           app.get(TranscriptCache).isElsewhere = isElsewhere;
         },
+        serveMcp: (stop) => app.get(McpTools).serveStdio(caller, stop),
       });
     } finally {
       await agent.destroy();

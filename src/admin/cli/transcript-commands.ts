@@ -29,7 +29,8 @@ type RunLocal = (
 
 /**
  * Adds `transcripts`, which prints what the service would respond, `archive`, which runs an archive job and writes a file for each
- * video of a channel or a playlist, and `follow`, which keeps such a directory up to date. They need neither a service nor a key.
+ * video of a channel or a playlist, `follow`, which keeps such a directory up to date, and `mcp`, which serves an AI assistant. They
+ * need neither a service nor a key.
  */
 export function addTranscriptCommands(program: Command, run: RunLocal): void {
   const transcripts = program
@@ -79,6 +80,17 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
   writesFiles(follow, run, (channels: readonly string[], flags: FollowFlags, service, stop) =>
     followChannels(channels, flags, service, stop, showLine),
   );
+
+  program
+    .command('mcp')
+    .description('serve an AI assistant over standard input and output (MCP), without a service and keys')
+    .action(() => {
+      const serve = (service: LocalService): Promise<void> => {
+        service.startWork();
+        return untilSignal((stop) => service.serveMcp(stop));
+      };
+      return run(serve, { handlesSignals: true });
+    });
 }
 
 /** Calls the service for a channel, a playlist or a video. */
@@ -116,20 +128,25 @@ function writesFiles<Named, Flags extends { out: string }>(
     .addOption(new Option('--front-matter', 'YAML above Markdown').implies({ format: 'markdown' }));
   addTextOptions(command).action((named: Named, flags: Flags) =>
     run(
-      async (service) => {
-        const stop = new AbortController();
-        const abort = (): void => stop.abort();
-        process.once('SIGINT', abort).once('SIGTERM', abort);
-        try {
-          return await withDirectoryLock(flags.out, () => work(named, flags, service, stop.signal));
-        } finally {
-          process.off('SIGINT', abort).off('SIGTERM', abort);
+      (service) =>
+        untilSignal((stop) => withDirectoryLock(flags.out, () => work(named, flags, service, stop))).finally(() => {
           showLine('');
-        }
-      },
+        }),
       { handlesSignals: true },
     ),
   );
+}
+
+/** Does some work that the first signal ends early. The second one ends the process. */
+async function untilSignal<T>(work: (stop: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController();
+  const abort = (): void => stop.abort();
+  process.once('SIGINT', abort).once('SIGTERM', abort);
+  try {
+    return await work(stop.signal);
+  } finally {
+    process.off('SIGINT', abort).off('SIGTERM', abort);
+  }
 }
 
 /** Names all that a command takes: the error of the API names the forms of a channel alone. */
