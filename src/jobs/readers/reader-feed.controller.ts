@@ -56,6 +56,7 @@ export class ReaderFeedController {
 
   @Get(':file')
   @ApiOperation({
+    security: [],
     summary: 'Read a feed',
     description:
       'Returns the newest 50 entries that have a transcript, with title, link, date, channel and the text as paragraphs with links to ' +
@@ -84,6 +85,7 @@ export class ReaderFeedController {
 
   @Get(':token/:file')
   @ApiOperation({
+    security: [],
     summary: 'Read a transcript of a feed',
     description:
       'Returns the transcript of an entry of the feed as WebVTT, for `podcast:transcript`. Needs no key and costs no quota.',
