@@ -54,6 +54,8 @@ const FLOORS = [
       PORT,
       'quota',
       'auth',
+      // What a feed link is.
+      'organizations/feed-links\\.service\\.ts$',
       'background',
       'http',
       STATEMENTS,

@@ -24,6 +24,8 @@ export const AUDIT_ACTIONS = [
   'subscription.created',
   'subscription.changed',
   'subscription.deleted',
+  'feed_link.created',
+  'feed_link.deleted',
   'webhook.created',
   'webhook.changed',
   'webhook.rotated',

@@ -8,6 +8,7 @@ import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 import { Authentication } from './authentication.js';
 import { ApiKeyGuard, CallLimitsGuard, PlanGuard } from './call.guards.js';
 import { FailedAuthentications } from './failed-authentications.js';
+import { FeedAccess } from './feed-access.js';
 import { IdentityProvider } from './oidc/identity-provider.js';
 
 const limits = [CallRate, CallsInFlight, RejectionMetrics];
@@ -16,7 +17,7 @@ const provider = {
   inject: [Environment],
   useFactory: (environment: Environment) => IdentityProvider.of(environment),
 };
-const authentication = [Authentication, provider, FailedAuthentications];
+const authentication = [Authentication, provider, FailedAuthentications, FeedAccess];
 const providers = [ApiKeyGuard, PlanGuard, CallLimitsGuard, ...authentication, ...limits];
 
 /** Exports everything that `RequiresFeature` and `RequiresApiKey` need in the module of a controller. */

@@ -13,13 +13,17 @@ export function displayPrefix(key: string): string {
 /** The secrets of webhooks, in base64 of either alphabet. */
 const WEBHOOK_SECRETS = /(whsec_)[0-9A-Za-z+/_=-]+/gi;
 
+/** How the token in the address of a feed begins. */
+export const FEED_TOKEN_PREFIX = 'ctf_';
+const FEED_TOKENS = new RegExp(`(${FEED_TOKEN_PREFIX})[0-9A-Za-z]{20,}`, 'gi');
+
 /** JSON Web Tokens, also cut off after a dot: base64url of `{"` or `{ `, then parts after dots. */
 const TOKENS = /(?<![\w-])(ey[JA])[\w-]{8,}(?:\.[\w-]*)+/g;
 
-/** Cuts everything in a text that looks like a key to its display prefix, and webhook secrets and tokens to theirs, for errors and logs. */
+/** Cuts everything in a text that looks like a key to its display prefix, and webhook secrets and all tokens to theirs, for errors and logs. */
 export function redactApiKeys(text: string): string {
   const withoutKeys = text.replace(KEYS_IN_TEXT, (key) => `${displayPrefix(key)}…`);
-  return withoutKeys.replace(WEBHOOK_SECRETS, '$1…').replace(TOKENS, '$1…');
+  return [WEBHOOK_SECRETS, FEED_TOKENS, TOKENS].reduce((rest, secrets) => rest.replace(secrets, '$1…'), withoutKeys);
 }
 
 /** A value of a caller in an error: shortened, and without keys. */

@@ -243,6 +243,14 @@ export class RequestRateExceededError extends DomainError {
   }
 }
 
+/** The address of a feed is read too often. */
+export class FeedRateExceededError extends DomainError {
+  constructor(retryAfterSeconds: number) {
+    const retry = `Retry after ${counted(retryAfterSeconds, 'second')}.`;
+    super('rate_limited', `The address of a feed can be read 60 times an hour. ${retry}`, { retryAfterSeconds });
+  }
+}
+
 /** An API key or its organization has the maximum number of requests in flight. */
 export class ConcurrencyLimitReachedError extends DomainError {
   constructor(requestsMax: number, retryAfterSeconds: number, scope: LimitScope = 'key') {

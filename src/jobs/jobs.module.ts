@@ -11,6 +11,8 @@ import { JobsController } from './jobs.controller.js';
 import { JobsService } from './jobs.service.js';
 import { FeedController } from './results/feed.controller.js';
 import { FeedService } from './results/feed.service.js';
+import { FeedLinksController } from './readers/feed-links.controller.js';
+import { ReaderFeedController } from './readers/reader-feed.controller.js';
 import { ResultsResponse } from './results/results-response.js';
 import { SliceReader } from './work/slice-reader.js';
 import { SliceRunner } from './work/slice-runner.js';
@@ -21,7 +23,7 @@ import { SubscriptionsService } from './subscriptions.service.js';
 /** Archive jobs and subscriptions: channels, in slices that any process runs. */
 @Module({
   imports: [AuthModule, BackgroundModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
-  controllers: [FeedController, JobsController, SubscriptionsController],
+  controllers: [FeedController, FeedLinksController, JobsController, ReaderFeedController, SubscriptionsController],
   providers: [
     CheckReader,
     FeedService,

@@ -16,7 +16,7 @@ const RANDOM_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const KEY_KINDS = ['key', 'oidc'] as const;
 
-const SHAPE = new RegExp(`^(${KEY_PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
+const SHAPE = new RegExp(`^((\\w{3}_)[0-9A-Za-z]{${RANDOM_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
 
 /** An API key, or a client of the identity provider, as operators see it. The hash by which it is found is in the table only. */
 @Entity('api_keys')
@@ -111,16 +111,20 @@ export class RevokedKey extends ApiKey {
   stillValid: ApiKey[];
 }
 
-/** Generates an API key: `ctk_`, 256 random bits, and a checksum that detects a mistyped key without a query. */
-export function generateKey(): string {
-  const body = KEY_PREFIX + bytesToBase62(randomBytes(RANDOM_BYTES));
+/**
+ * Generates an API key: `ctk_`, 256 random bits, and a checksum that detects a mistyped key without a query.
+ *
+ * @param prefix of another secret of the same form
+ */
+export function generateKey(prefix = KEY_PREFIX): string {
+  const body = prefix + bytesToBase62(randomBytes(RANDOM_BYTES));
   return body + checksum(body);
 }
 
 /** Whether a text has the format and the checksum of a key. */
-export function isWellFormedKey(text: string): boolean {
-  const [, body, check] = SHAPE.exec(text) ?? [];
-  return body !== undefined && checksum(body) === check;
+export function isWellFormedKey(text: string, prefix = KEY_PREFIX): boolean {
+  const [, body, begin, check] = SHAPE.exec(text) ?? [];
+  return body !== undefined && begin === prefix && checksum(body) === check;
 }
 
 /** The SHA-256 under which a key is stored. 256 random bits need no slow hash. */

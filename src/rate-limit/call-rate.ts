@@ -3,12 +3,15 @@ import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limite
 import { RedisConnection } from '../cache/redis-connection.js';
 import { Environment } from '../config/environment.js';
 import type { Caller } from '../domain/caller.js';
-import { RequestRateExceededError, type LimitScope } from '../domain/errors.js';
+import { FeedRateExceededError, RequestRateExceededError, type LimitScope } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/routes/limit-headers.js';
 import type { RequestContext } from '../http/server/request-context.js';
 import { RejectionMetrics } from './rejection-metrics.js';
 
 const WINDOW_SECONDS = 60;
+/** Feed readers come every few minutes at the most. */
+const FEED_READS_PER_HOUR = 60;
+const HOUR_SECONDS = 3_600;
 /** So many keys of an organization can call at the full rate of a key. */
 export const KEYS_AT_FULL_RATE = 10;
 
@@ -31,6 +34,7 @@ type Limiter = RateLimiterMemory | RateLimiterRedis;
 @Injectable()
 export class CallRate {
   private readonly limiters: Readonly<Record<LimitScope, Limiter>>;
+  private readonly feedReads: Limiter;
 
   /** @param redis null without REDIS_URL */
   constructor(
@@ -39,6 +43,7 @@ export class CallRate {
     private readonly metrics: RejectionMetrics,
   ) {
     this.limiters = { key: limiterOf(limit, redis), organization: limiterOf(limit * KEYS_AT_FULL_RATE, redis) };
+    this.feedReads = limiterOf(FEED_READS_PER_HOUR, redis, HOUR_SECONDS);
   }
 
   /**
@@ -64,6 +69,14 @@ export class CallRate {
     if (!refusal) return;
     setRateLimitHeaders(context, record.limit, record);
     throw refusal;
+  }
+
+  /** Counts a read of a feed by its address. @throws FeedRateExceededError */
+  async countFeedRead(name: string): Promise<void> {
+    const { used, resetSeconds } = await consume(this.feedReads, `feed:${name}`, 1);
+    if (used <= FEED_READS_PER_HOUR) return;
+    this.metrics.count('feed_per_hour');
+    throw new FeedRateExceededError(resetSeconds);
   }
 
   private refusalBy({ scope, limit, used, resetSeconds }: RateRecord): RequestRateExceededError | undefined {
@@ -93,18 +106,22 @@ export class CallRate {
 
   private async consume(scope: LimitScope, name: string, calls: number): Promise<RateRecord> {
     const limiter = this.limiters[scope];
-    // Beyond the limit the limiter rejects with the count.
-    const counted: unknown = await limiter.consume(name, calls).catch((rejected: unknown) => rejected);
-    if (!(counted instanceof RateLimiterRes)) throw counted;
-    const { consumedPoints: used, msBeforeNext } = counted;
-    // In memory the rest of a window is computed by the wall clock, which may be set back; the window ends by a timer.
-    const resetSeconds = Math.min(WINDOW_SECONDS, Math.max(1, Math.ceil(msBeforeNext / 1000)));
-    return { scope, limit: limiter.points, used, resetSeconds };
+    return { scope, limit: limiter.points, ...(await consume(limiter, name, calls)) };
   }
 }
 
-function limiterOf(points: number, redis: RedisConnection | null): Limiter {
-  const options = { keyPrefix: 'ct:rate', points, duration: WINDOW_SECONDS };
+async function consume(limiter: Limiter, name: string, calls: number) {
+  // Beyond the limit the limiter rejects with the count.
+  const counted: unknown = await limiter.consume(name, calls).catch((rejected: unknown) => rejected);
+  if (!(counted instanceof RateLimiterRes)) throw counted;
+  const { consumedPoints: used, msBeforeNext } = counted;
+  // In memory the rest of a window is computed by the wall clock, which may be set back; the window ends by a timer.
+  const resetSeconds = Math.min(limiter.duration, Math.max(1, Math.ceil(msBeforeNext / 1000)));
+  return { used, resetSeconds };
+}
+
+function limiterOf(points: number, redis: RedisConnection | null, duration = WINDOW_SECONDS): Limiter {
+  const options = { keyPrefix: 'ct:rate', points, duration };
   const memory = new RateLimiterMemory(options);
   if (!redis) return memory;
   return new RateLimiterRedis({

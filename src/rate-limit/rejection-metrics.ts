@@ -4,10 +4,10 @@ import type { ErrorCode } from '../domain/error-codes.js';
 import { DomainError } from '../domain/errors.js';
 import { createCounter } from '../observability/metrics-registry.js';
 
-/** Limits that refuse requests: by key, by organization, by process, and by address after failed authentications. */
+/** Limits that refuse requests: by key, by organization, by process, by the address of a feed, and by network after failed authentications. */
 const LIMITS = [
   ...(['key_per_minute', 'key_in_flight', 'organization_per_minute', 'organization_in_flight'] as const),
-  ...(['process_in_flight', 'failing_address'] as const),
+  ...(['process_in_flight', 'feed_per_hour', 'failing_address'] as const),
 ];
 
 /** The codes of callers that are not accepted, with the reason as the metric names it. */

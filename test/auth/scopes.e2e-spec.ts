@@ -62,6 +62,7 @@ const owned = async (): Promise<string> =>
   JSON.stringify([
     await service.query(`SELECT id, state, key_id, check_seconds, deleted_at FROM jobs ORDER BY id`),
     await service.query(`SELECT id, url, secret FROM webhooks ORDER BY id`),
+    await service.query(`SELECT id FROM feed_links ORDER BY id`),
   ]);
 
 describe('a key that may only read', () => {
@@ -70,17 +71,23 @@ describe('a key that may only read', () => {
     const { id: subscription } = await follow(service, owner, { channel: '@tidewater' });
     const url = 'http://127.0.0.1:9999/';
     const { body: webhook } = await call(owner, 'POST', '/webhooks', { url });
+    const { body: link } = await call(owner, 'POST', '/feed-links', {});
     const before = await owned();
-    const ids: Record<string, string> = { jobs: job, subscriptions: subscription, webhooks: webhook.id };
+    const ids: Record<string, string> = {
+      ...{ jobs: job, subscriptions: subscription },
+      ...{ webhooks: webhook.id, 'feed-links': link.id },
+    };
     const changing = service.app
       .get(Routes)
       .all.filter((route) => route.audience === 'public' && route.scope === 'write');
     expect(changing.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
+      'DELETE /feed-links/{id}',
       'DELETE /jobs/{id}',
       'DELETE /subscriptions/{id}',
       'DELETE /webhooks/{id}',
       'PATCH /subscriptions/{id}',
       'PATCH /webhooks/{id}',
+      'POST /feed-links',
       'POST /jobs',
       'POST /jobs/{id}/cancel',
       'POST /jobs/{id}/resume',

@@ -1,7 +1,7 @@
 import type { TestDatabase } from '../database/test-database.js';
 
-/** More of a key than its display prefix. */
-const KEY = /ctk_[0-9A-Za-z]{7,}/;
+/** More of a key than its display prefix, and the token of a feed. */
+const KEY = /ct[kf]_[0-9A-Za-z]{7,}/;
 
 /** Every row of every table of a database, as text. */
 export async function rowsAsText({ query }: Pick<TestDatabase, 'query'>): Promise<string> {

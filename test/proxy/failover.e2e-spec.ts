@@ -116,8 +116,10 @@ async function moreResponses(answers: readonly HttpResponse[], count: number): P
   });
 
   // The last test: one of the processes has ended before it.
-  it('and the other one are unavailable, the client receives a retryable 503 in the error envelope', async () => {
+  it('and the other one are unavailable, the client receives a retryable 503 in the error envelope, and the error log has no token of a feed', async () => {
     await Promise.all(replicas.replicas.map(({ program }) => program.stop()));
+    const feed = await get(`/feed/ctf_${'a'.repeat(49)}.atom`);
+    expect([feed.status, feed.headers['retry-after']]).toEqual([503, '5']);
     const response = await get('/usage', { 'X-Request-Id': 'nobody-there' });
     expect(response.status).toBe(503);
     expect(response.headers).toMatchObject({ 'retry-after': '5', 'x-request-id': 'nobody-there' });
@@ -130,6 +132,8 @@ async function moreResponses(answers: readonly HttpResponse[], count: number): P
         message: 'The service is temporarily unreachable. Retry after 5 seconds.',
       },
     });
+    await until(() => replicas.nginx.errors.includes('GET /usage'));
+    expect(replicas.nginx.errors).not.toContain('ctf_');
     await replicas.restart(replicas.replicas[0]);
     expect((await get('/usage')).status).toBe(200);
   });

@@ -25,6 +25,9 @@ export interface NginxOptions {
 
 /** nginx with the project's configuration, in which ports, file paths and the settings of a test are replaced. */
 export class NginxServer {
+  /** What it has written to its error log so far. */
+  errors = '';
+
   private constructor(
     readonly port: number,
     private readonly child: ChildProcess,
@@ -39,11 +42,10 @@ export class NginxServer {
     const child = spawn(PROGRAM, ['-e', 'stderr', '-c', file, '-g', 'daemon off;'], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    let errors = '';
-    child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
     const server = new NginxServer(port, child, folder);
+    child.stderr.on('data', (chunk: Buffer) => (server.errors += chunk.toString()));
     await until(async () => {
-      if (child.exitCode !== null) throw new Error(`${PROGRAM} ended before it listened: ${errors}`);
+      if (child.exitCode !== null) throw new Error(`${PROGRAM} ended before it listened: ${server.errors}`);
       // A path that nginx does not pass on, so that no replica sees the request.
       return fetch(`${server.url}/metrics`).then(
         () => true,

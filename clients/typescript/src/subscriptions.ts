@@ -6,6 +6,8 @@ import { selectionOf, type KindOptions } from './video-options.js';
 
 type Schemas = components['schemas'];
 export type Subscription = Schemas['Subscription'];
+export type FeedLink = Schemas['FeedLink'];
+export type NewFeedLink = Schemas['NewFeedLink'];
 type VideoTranscript = Schemas['VideoTranscript'];
 
 const CHECK_MINUTES_DEFAULT = 60;
@@ -41,6 +43,14 @@ export interface FilterOptions extends ListedOptions {
 }
 
 export interface FeedOptions extends FollowOptions, FilterOptions {}
+
+/** Which entries a feed link has: by default those of all subscriptions. */
+export interface FeedLinkOptions extends CallOptions {
+  /** The ID of a subscription. */
+  subscription?: string;
+  /** Only entries with this label (`user:42`). */
+  label?: string;
+}
 
 /** An entry of a subscription. Store its `cursor` with what is made of it: `follow` goes on after it. */
 export type FollowedVideo = VideoTranscript & { cursor: string };
@@ -129,6 +139,20 @@ export class Subscriptions {
       return this.http.send('getFeed', { query }, call, parse, 'application/x-ndjson');
     };
     return followPages(read, after, (seconds) => this.http.pause(seconds, options.signal));
+  }
+
+  /** Creates an address at which feed readers get the newest entries without a key. Its `url` is returned only now. */
+  createFeedLink({ subscription, label, ...options }: FeedLinkOptions = {}): Promise<NewFeedLink> {
+    return this.http.call('createFeedLink', { body: defined({ subscription, label }) }, options);
+  }
+
+  async feedLinks(options?: CallOptions): Promise<FeedLink[]> {
+    return (await this.http.call('listFeedLinks', {}, options)).feedLinks;
+  }
+
+  /** Ends an address: it is 404 from the next read on. */
+  async deleteFeedLink(id: string, options?: CallOptions): Promise<void> {
+    await this.http.call('deleteFeedLink', { path: { id } }, options);
   }
 }
 

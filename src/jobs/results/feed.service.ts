@@ -4,6 +4,7 @@ import { queryWithDeadline } from '../../database/query-with-deadline.js';
 import { invalidField } from '../../domain/errors.js';
 import { Channel } from '../../domain/transcript.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
+import type { TranscriptText } from '../../transcripts/cache/transcript-text.js';
 import type { Labels } from '../dto/labels.js';
 import { isWanted, wantedValues, type ListFilter } from '../list-filter.js';
 import { placeOf, readResultCursor, writeResultCursor, type ResultCursor, type ResultsBounds } from './cursor.js';
@@ -64,6 +65,47 @@ const FEED = `
       LEFT JOIN (SELECT sequence, mark FROM scanned ORDER BY sequence DESC LIMIT 1) reached ON true
     ORDER BY entries.sequence`;
 
+/** Which of the newest entries to find. */
+interface NewestFilter {
+  subscription: string | null;
+  label: string | null;
+}
+
+/** One of the newest entries, whose text is read later. */
+export interface NewestEntry {
+  subscriptionId: string;
+  position: number;
+  mark: string;
+  videoId: string;
+  decidedAt: Date;
+  channel: Channel | null;
+}
+
+/** Entries with a transcript that a reader of feeds gets. */
+const NEWEST_MAX = 50;
+
+/** $1 organization, $2 subscription, $3 label as `isWanted` has it, $4 count, $5 rows of the log. A filter is of few subscriptions. */
+const NEWEST = `
+  WITH candidates AS MATERIALIZED (
+    (SELECT job_id, position FROM log_entries WHERE organization_id = $1 AND $2::text IS NULL AND $3::jsonb IS NULL
+       ORDER BY sequence DESC LIMIT $5)
+    UNION ALL
+    SELECT job.id, video.position FROM jobs job CROSS JOIN LATERAL (
+        SELECT position FROM job_videos
+          WHERE job_id = job.id AND sequence > job.expired_sequence AND state = 'succeeded' ORDER BY sequence DESC LIMIT $4) video
+      WHERE job.organization_id = $1 AND job.check_seconds IS NOT NULL AND ($2::text IS NOT NULL OR $3::jsonb IS NOT NULL)
+        AND ($2::text IS NULL OR job.id = $2) AND ${isWanted('$3', 'NULL')}
+  )
+  SELECT job.id AS "subscriptionId", position, video.mark, video.video_id AS "videoId", video.decided_at AS "decidedAt", job.channel
+    FROM candidates JOIN jobs job ON job.id = candidates.job_id AND job.deleted_at IS NULL
+      JOIN job_videos video USING (job_id, position)
+    WHERE video.state = 'succeeded' AND video.decided_at + make_interval(secs => job.results_seconds) > (SELECT clock_now())
+    ORDER BY video.decided_at DESC, job.id, video.sequence DESC LIMIT $4`;
+
+/** $1 the subscription, $2 the place in its list. */
+const TEXT = `
+  SELECT sequence, mark, entry, entry_bytes, entry_crc FROM job_videos WHERE job_id = $1 AND position = $2 AND entry IS NOT NULL`;
+
 /** Reads the feed of an organization: the entries of all of its subscriptions, in the order in which they became final. */
 @Injectable()
 export class FeedService {
@@ -89,6 +131,21 @@ export class FeedService {
     const hasMore = end.sequence < bounds.last;
     return { entries, after: writeResultCursor(place), next: writeResultCursor(end), hasMore, endsPage: isWhole };
   }
+
+  /** Finds the newest entries that have a transcript, newest first. */
+  async newest(organizationId: string, { subscription, label }: NewestFilter): Promise<NewestEntry[]> {
+    const [wantedLabel] = wantedValues({ label: label ?? undefined });
+    const values = [organizationId, subscription, wantedLabel, NEWEST_MAX, SCANNED_MAX];
+    type Row = Omit<NewestEntry, 'channel'> & { channel: string | null };
+    const rows = await queryWithDeadline<Row[]>(this.database, NEWEST, values);
+    return rows.map((row) => ({ ...row, channel: channelOf(row.channel) }));
+  }
+
+  /** Reads the text of an entry; undefined when it was deleted meanwhile. */
+  async text({ subscriptionId, position }: NewestEntry): Promise<TranscriptText | undefined> {
+    const [row] = await queryWithDeadline<EntryRow[]>(this.database, TEXT, [subscriptionId, position]);
+    return row && storedEntry(row, {})[0]?.text;
+  }
 }
 
 function boundsOf({ last_sequence, expired_sequence, expired_mark, mark_at_cursor }: BoundsRow): ResultsBounds {
@@ -103,6 +160,8 @@ const scannedBy = ({ scanned_sequence: sequence, scanned_mark: mark }: BoundsRow
 
 function feedEntry(row: Extract<FeedRow, EntryRow>): StoredEntry[] {
   const { subscription_id: subscriptionId, channel: stored, labels } = row;
-  const channel = (stored !== null && fromJson(Buffer.from(stored), Channel)) || null;
-  return storedEntry(row, { subscriptionId, channel, labels });
+  return storedEntry(row, { subscriptionId, channel: channelOf(stored), labels });
 }
+
+const channelOf = (stored: string | null): Channel | null =>
+  (stored !== null && fromJson(Buffer.from(stored), Channel)) || null;

@@ -148,24 +148,36 @@ export async function videoText(
   return text;
 }
 
-/** Paragraphs, each with a link to its second. @param areParagraphs whether each segment is one */
-export function paragraphs(videoId: string, segments: readonly Segment[], areParagraphs = false): string {
-  let text = '';
-  let paragraphStart = Number.NEGATIVE_INFINITY;
+/** A part of a text, from a second of the video on. */
+interface Paragraph {
+  start: number;
+  text: string;
+}
+
+/** The paragraphs of a text, each on one line. @param areParagraphs whether each segment is one */
+export function* paragraphsOf(segments: readonly Segment[], areParagraphs = false): Generator<Paragraph> {
+  let paragraph: Paragraph | undefined;
   let last = '';
-  for (const segment of segments) {
-    const line = lineText(segment.text);
+  for (const { text, start } of segments) {
+    const line = lineText(text);
     if (line === '') continue;
-    const { start } = segment;
-    const seconds = start - paragraphStart;
-    if (areParagraphs || seconds >= PARAGRAPH_SECONDS || (seconds >= SENTENCE_SECONDS && SENTENCE_END.test(last))) {
-      text += `${last === '' ? '' : '\n'}\n[${clockTime(start)}](${secondUrl(videoId, start)}) `;
-      paragraphStart = start;
-    } else text += spaceBetween(last, line);
-    text += escapeMarkdown(line);
+    const seconds = start - (paragraph?.start ?? Number.NEGATIVE_INFINITY);
+    const isNext = areParagraphs || seconds >= PARAGRAPH_SECONDS;
+    if (!paragraph || isNext || (seconds >= SENTENCE_SECONDS && SENTENCE_END.test(last))) {
+      if (paragraph) yield paragraph;
+      paragraph = { start, text: line };
+    } else paragraph.text += spaceBetween(last, line) + line;
     last = line;
   }
-  return last === '' ? '' : `${text}\n`;
+  if (paragraph) yield paragraph;
+}
+
+/** Paragraphs, each with a link to its second. @param areParagraphs whether each segment is one */
+export function paragraphs(videoId: string, segments: readonly Segment[], areParagraphs = false): string {
+  let markdown = '';
+  for (const { start, text } of paragraphsOf(segments, areParagraphs))
+    markdown += `\n[${clockTime(start)}](${secondUrl(videoId, start)}) ${escapeMarkdown(text)}\n`;
+  return markdown;
 }
 
 /** One line for a video without a transcript. */
