@@ -39,7 +39,7 @@ const FLOORS = [
     ],
     auth: ['organizations', 'rate-limit', 'http', 'cache', REGISTRY, 'config', 'domain'],
   },
-  { transcripts: [PORT, 'cache/cache-budget\\.ts$', 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
+  { transcripts: [PORT, STATEMENTS, 'cache/cache-budget\\.ts$', 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
   {
     channels: ['transcripts', 'auth', 'http', 'domain'],
     videos: ['transcripts', 'auth', 'http', 'domain'],
@@ -62,6 +62,10 @@ const FLOORS = [
       'config',
       'domain',
     ],
+  },
+  {
+    // What jobs and subscriptions keep.
+    library: ['jobs', 'transcripts', 'background', 'auth', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
   },
   {
     // The same parameters, events and guards as over HTTP.

@@ -24,6 +24,7 @@ export const AUDIT_ACTIONS = [
   'subscription.created',
   'subscription.changed',
   'subscription.deleted',
+  'library.deleted',
   'webhook.created',
   'webhook.changed',
   'webhook.rotated',
