@@ -54,7 +54,7 @@ interface TextRow extends KeptTextRow {
 /** The text is in the library of the organization $1, and has what a filter wants: $2 label, $3 channels, $4 language, $5 time. */
 const WANTED = `
   text.organization_id = $1 AND text.deleted_at IS NULL AND ($2::text IS NULL OR $2 = ANY (text.labels))
-    AND ($3::text[] IS NULL OR text.channel_id = ANY ($3) OR text.channel_handle = ANY ($3))`;
+    AND ($3::text[] IS NULL OR text.channel_id = ANY ((SELECT library_channels($1, $3))::text[]))`;
 
 /** A passage that matches $6. */
 const MATCHING = `

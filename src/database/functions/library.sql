@@ -52,7 +52,7 @@ BEGIN
     INSERT INTO library_texts (organization_id, video_id, languages, choices, labels, channel_id, channel_handle, published_at,
                                video, entry, entry_bytes, entry_crc, stored_bytes, kept_at)
       VALUES (v_organization.id, v_text.video_id, v_text.language_codes, v_text.choice_keys, v_text.labels, v_text.channel_id,
-              v_text.channel_handle, coalesce(v_text.published_at, v_now), v_text.video,
+              v_text.channel_handle, coalesce(v_text.published_at, date_trunc('milliseconds', v_now)), v_text.video,
               substring(p_entries FROM v_start - v_text.length FOR v_text.length), v_text.bytes, v_text.crc, 0, v_now)
       RETURNING * INTO v_known;
     -- A language that another text of the video has is found there.
@@ -107,6 +107,13 @@ BEGIN
   END IF;
 END $$;
 
+-- The IDs of kept channels, each of which is given by its ID or its handle, which not every text has; null for null.
+CREATE OR REPLACE FUNCTION library_channels(p_organization_id text, p_channels text[]) RETURNS text[] LANGUAGE sql STABLE AS $$
+  SELECT CASE WHEN p_channels IS NOT NULL THEN ARRAY(
+    SELECT DISTINCT channel_id FROM library_texts WHERE organization_id = p_organization_id AND deleted_at IS NULL
+      AND (channel_id = ANY (p_channels) OR channel_handle = ANY (p_channels))) END
+$$;
+
 -- Deletes what an organization keeps of a video, or of channels. It is not found from then on. Returns the number of videos.
 CREATE OR REPLACE FUNCTION library_delete(p_organization_id text, p_video_id text, p_channels text[])
 RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
@@ -117,7 +124,7 @@ BEGIN
   WITH deleted AS (
     UPDATE library_texts SET deleted_at = clock_now()
       WHERE organization_id = p_organization_id AND deleted_at IS NULL
-        AND (video_id = p_video_id OR channel_id = ANY (p_channels) OR channel_handle = ANY (p_channels))
+        AND (video_id = p_video_id OR channel_id = ANY (library_channels(p_organization_id, p_channels)))
       RETURNING video_id, stored_bytes
   )
   SELECT count(DISTINCT video_id)::integer AS videos, coalesce(sum(stored_bytes), 0) AS bytes INTO v_deleted FROM deleted;

@@ -45,6 +45,7 @@ ALTER TABLE library_texts ALTER COLUMN entry SET STORAGE EXTERNAL;
 CREATE UNIQUE INDEX library_texts_video ON library_texts (organization_id, video_id, languages) WHERE deleted_at IS NULL;
 CREATE INDEX library_texts_newest ON library_texts (organization_id, published_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX library_texts_channel ON library_texts (organization_id, channel_id) WHERE deleted_at IS NULL;
+CREATE INDEX library_texts_handle ON library_texts (organization_id, channel_handle) WHERE deleted_at IS NULL;
 CREATE INDEX library_texts_deleted ON library_texts (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE library_passages (

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { page } from '../../domain/page.js';
-import { count, dateTime, dateTimeOrNull, seconds, textOrNull } from '../../domain/schema-fields.js';
+import { count, dateTime, dateTimeOrNull, seconds } from '../../domain/schema-fields.js';
 import { Channel, Upload } from '../../domain/transcript.js';
 import { orNull } from '../../http/routes/response-docs.js';
 
