@@ -65,12 +65,13 @@ const FLOORS = [
   },
   {
     // What jobs and subscriptions keep.
-    library: ['jobs', 'transcripts', 'background', 'auth', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
+    library: ['jobs', 'transcripts', 'background', 'auth', 'rate-limit', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
   },
   {
     // The same parameters, events and guards as over HTTP.
     messages: [
       'channels/dto',
+      'library',
       'videos/dto',
       'jobs',
       'transcripts',
@@ -84,10 +85,11 @@ const FLOORS = [
     ],
     // A replay reads the feed.
     webhooks: ['jobs', 'background', 'auth', 'organizations', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
-    mcp: ['jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
+    mcp: ['library', 'jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
     // The usage under /admin is a customer's usage and more. Commands run the service, and call it by the client.
     admin: [
       PORT,
+      'library/dto',
       'jobs',
       'transcripts',
       'quota',

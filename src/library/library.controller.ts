@@ -36,7 +36,7 @@ export class LibraryController {
   @ApiResult(HttpStatus.OK, SearchResultsDto, 'A page of passages.', SEARCH_EXAMPLE)
   @ApiErrors(invalidField('q', 'q must be a text of 1 to 200 characters.'), new UnknownCursorError('x'))
   searchLibrary(@Query() query: LibrarySearchQueryDto, @Req() request: Request): Promise<SearchResultsDto> {
-    return this.library.search(requestContext(request).caller.organization.id, query);
+    return this.library.search(requestContext(request).caller, query);
   }
 
   @Get('videos')

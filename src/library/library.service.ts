@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
-import type { Actor } from '../domain/caller.js';
+import type { Actor, Caller } from '../domain/caller.js';
 import { fixedError } from '../domain/errors.js';
 import { toPage, UnknownCursorError } from '../domain/page.js';
 import { nextTurn } from '../domain/waiting.js';
@@ -9,6 +9,7 @@ import { Channel, type Segment, VideoDetails } from '../domain/transcript.js';
 import { parseVideoReference } from '../domain/references/video-reference.js';
 import { labelOf } from '../jobs/dto/labels.js';
 import { wantedValues } from '../jobs/list-filter.js';
+import { CallRate } from '../rate-limit/call-rate.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript } from '../transcripts/cache/transcript-text.js';
 import { secondUrl } from '../transcripts/formats/markdown.js';
@@ -23,6 +24,9 @@ import type {
 } from './dto/library-response.dto.js';
 import { excerptOf } from './excerpt.js';
 import { parseQuery } from './search-query.js';
+
+/** A page of results counts as a call for so much text that it reads, which takes about 30 ms. */
+const BYTES_PER_CALL = 1024 * 1024;
 
 /** The newest passages that match, among which the rank decides. */
 const CANDIDATES_MAX = 2_000;
@@ -124,10 +128,18 @@ const StoredVideo = VideoDetails.extend({ channel: Channel.partial({ handle: tru
 /** Searches, lists and deletes what an organization keeps. */
 @Injectable()
 export class LibraryService {
-  constructor(private readonly database: DataSource) {}
+  constructor(
+    private readonly database: DataSource,
+    private readonly rate: CallRate,
+  ) {}
 
-  /** The passages that a query finds. @throws InvalidRequestError | UnknownCursorError */
-  async search(organizationId: string, query: LibrarySearchQueryDto): Promise<SearchResultsDto> {
+  /**
+   * The passages that a query finds. Counts as so many calls as it reads texts for.
+   *
+   * @throws InvalidRequestError | UnknownCursorError
+   */
+  async search(caller: Caller, query: LibrarySearchQueryDto): Promise<SearchResultsDto> {
+    const { id: organizationId } = caller.organization;
     const parsed = parseQuery(query.q);
     const { limit, after, sort } = query;
     const values = [...filterValues(organizationId, query), parsed.condition, limit + 1];
@@ -156,6 +168,9 @@ export class LibraryService {
     }
     const last = rows.length > limit ? page.at(-1) : undefined;
     const next = sort === 'newest' ? last && newestCursor(last) : last && String(Number(first) + limit);
+    const bytes = [...texts.values()].reduce((sum, text) => sum + text.bytes, 0);
+    const calls = Math.ceil(bytes / BYTES_PER_CALL);
+    if (calls > 1) await this.rate.count(caller, { calls: calls - 1 });
     return { results, next: next ?? null, total: rows[0]?.total ?? 0 };
   }
 
@@ -200,13 +215,13 @@ export class LibraryService {
     const found = await queryWithDeadline<TextRow[]>(this.database, TEXTS, [organizationId, ids]);
     const texts = new Map<
       string,
-      { videoId: string; video: StoredVideo; transcript: ReadonlyMap<string, readonly Segment[]> }
+      { videoId: string; video: StoredVideo; bytes: number; transcript: ReadonlyMap<string, readonly Segment[]> }
     >();
     for (const row of found) {
       const video = fromJson(Buffer.from(row.video), StoredVideo);
       if (!video) continue;
       const transcript = await readTranscript(await inflate(textOfRow(row)));
-      texts.set(row.id, { videoId: row.video_id, video, transcript });
+      texts.set(row.id, { videoId: row.video_id, video, bytes: row.entry_bytes, transcript });
     }
     return texts;
   }

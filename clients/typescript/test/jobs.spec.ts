@@ -11,9 +11,10 @@ const JOB: Job = {
   playlist: null,
   request: {
     ...{ channel: '@tidewater', playlist: null, videos: null, languages: [], match: 'all', kinds: [], include: [] },
-    ...{ chunkSeconds: null, limit: null, since: null, onQuota: 'pause', labels: {} },
+    ...{ chunkSeconds: null, limit: null, since: null, onQuota: 'pause', labels: {}, keep: false },
   },
   labels: {},
+  keep: 'off',
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
   hidden: 0,
   createdAt: '2026-11-20T16:00:00.000Z',

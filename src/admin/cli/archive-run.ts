@@ -24,7 +24,7 @@ const WAIT_SECONDS_MAX = 300;
 const AWAITED_SHOWN_MAX = 10;
 
 /** The options of the command. */
-export type ArchiveFlags = Omit<ArchiveOptions, 'form'> & Partial<ArchiveForm>;
+export type ArchiveFlags = Omit<ArchiveOptions, 'form'> & Partial<ArchiveForm> & { keep?: true };
 
 /**
  * Runs an archive job in this process and writes its results to a directory. A job that was stopped continues, and after a
@@ -38,14 +38,14 @@ export type ArchiveFlags = Omit<ArchiveOptions, 'form'> & Partial<ArchiveForm>;
  */
 export async function archiveList(
   reference: string,
-  { out, limit, ...form }: ArchiveFlags,
+  { out, limit, keep, ...form }: ArchiveFlags,
   service: LocalService,
   stop: AbortSignal,
   report: (line: string, stays?: boolean) => void,
 ): Promise<CommandResult> {
   const options = { out, limit, form: archiveForm(form) };
   const files = await ArchiveFiles.open(options);
-  const job = await startJob(reference, options, files.since, service);
+  const job = await startJob(reference, { ...options, ...(keep && { keep }) }, files.since, service);
   service.startWork();
   return new ArchiveRun(job, options, service, files, report).untilEnd(stop);
 }
@@ -53,7 +53,7 @@ export async function archiveList(
 /** Creates a job, or continues the one that an earlier run of the same command has begun. */
 async function startJob(
   reference: string,
-  { out, form: { format: _, ...form }, limit }: ArchiveOptions,
+  { out, form: { format: _, ...form }, limit, keep }: ArchiveOptions & Pick<ArchiveFlags, 'keep'>,
   since: string | null,
   { client: { jobs } }: LocalService,
 ): Promise<Job> {
@@ -63,9 +63,14 @@ async function startJob(
     ...source,
     ...(!isPlaylist && { since }),
     ...form,
-    ...{ limit, onQuota: 'pause' },
+    ...{ limit, onQuota: 'pause', keep },
   });
-  const options = { ...textsOf(form), ...(since !== null && { since }), ...(limit !== undefined && { limit }) };
+  const options = {
+    ...textsOf(form),
+    ...(since !== null && { since }),
+    ...(limit !== undefined && { limit }),
+    ...(keep && { keep }),
+  };
   const create = () => jobs.create(source, { ...options, idempotencyKey });
   const job = await create();
   if (job.expiresAt !== null && Date.parse(job.expiresAt) <= Date.now()) {

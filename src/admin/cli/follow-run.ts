@@ -19,7 +19,12 @@ import type { CommandResult } from './output.js';
 import { QuotaNotice } from './quota-notice.js';
 
 /** The options of the command. */
-export type FollowFlags = { out: string; checkMinutes: number; start?: Start | undefined } & Partial<ArchiveForm>;
+export type FollowFlags = {
+  out: string;
+  checkMinutes: number;
+  start?: Start | undefined;
+  keep?: true;
+} & Partial<ArchiveForm>;
 
 /**
  * Follows a channel in this process, and writes each new entry to a directory until the run is stopped. The directory has the
@@ -32,14 +37,19 @@ export type FollowFlags = { out: string; checkMinutes: number; start?: Start | u
  */
 export async function followChannel(
   channel: string,
-  { out, start, checkMinutes, ...form }: FollowFlags,
+  { out, start, checkMinutes, keep, ...form }: FollowFlags,
   service: LocalService,
   stop: AbortSignal,
   report: (line: string, stays?: boolean) => void,
 ): Promise<CommandResult> {
   const options = { out, form: archiveForm(form) };
   const files = await ArchiveFiles.open(options);
-  const subscription = await findOrCreate(channel, { ...options, start, checkMinutes }, files, service);
+  const subscription = await findOrCreate(
+    channel,
+    { ...options, start, checkMinutes, ...(keep && { keep }) },
+    files,
+    service,
+  );
   service.startWork();
   const run = new FollowRun(subscription, service, files, report);
   await run.untilStopped(stop);
@@ -54,6 +64,7 @@ async function findOrCreate(
   {
     out,
     checkMinutes,
+    keep = false,
     start: wanted,
     form: { format: _, ...form },
   }: ArchiveOptions & Omit<FollowFlags, keyof ArchiveForm>,
@@ -65,12 +76,18 @@ async function findOrCreate(
   if (!known) {
     const start = wanted ?? files.start ?? 'now';
     // A run that was killed before it wrote the directory finds its subscription again.
-    const idempotencyKey = directoryKey('follow', out, { channel, checkMinutes, start, ...form });
-    return subscriptions.create(channel, { checkMinutes, start, ...textsOf(form), idempotencyKey });
+    const idempotencyKey = directoryKey('follow', out, {
+      channel,
+      checkMinutes,
+      start,
+      ...(keep && { keep }),
+      ...form,
+    });
+    return subscriptions.create(channel, { checkMinutes, start, keep, ...textsOf(form), idempotencyKey });
   }
   if (!isNamed(known, channel))
     throw new Error(`${out} is the directory of another channel. Choose another directory.`);
-  const changed = await subscriptions.change(known.id, { checkMinutes, state: 'active' });
+  const changed = await subscriptions.change(known.id, { checkMinutes, keep, state: 'active' });
   // One that was paused is checked at once; a killed run has left it active.
   if (known.state === 'paused') return changed;
   return (await subscriptions.check(known.id).catch(unless('rate_limited'))) ?? changed;
