@@ -23,7 +23,7 @@ export type FollowFlags = {
   out: string;
   checkMinutes: number;
   start?: Start | undefined;
-  keep?: true;
+  keep?: boolean;
 } & Partial<ArchiveForm>;
 
 /**
