@@ -80,6 +80,8 @@ describe('the command search', () => {
     });
     const none = await session.run(['search', 'anchovies', '--channel', '@tidewater', '--json'], variables());
     expect(JSON.parse(none.output)).toEqual({ results: [], next: null, total: 0 });
+    // The other tests fetch the channel.
+    await database.dataSource.query(`SELECT library_delete(id, NULL, ARRAY['@tidewater']) FROM organizations`);
   });
 });
 

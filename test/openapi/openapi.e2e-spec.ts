@@ -518,7 +518,7 @@ describe('a response matches the document', () => {
     await match(200, 'GET', all, `${all}?limit=1`);
     await match(400, 'GET', all, `${all}?after=x`);
     await match(200, 'GET', '/usage', '/usage');
-    await match(200, 'DELETE', '/library', '/library?channel=@harbourlight');
+    await match(200, 'DELETE', '/library', '/library?channel=UCharbourlight__________');
     await match(400, 'DELETE', '/library', '/library');
     await match(404, 'DELETE', one, `${all}/hl-dinghy__`);
   });
