@@ -12,6 +12,7 @@ import { DatabaseModule } from './database/database.module.js';
 import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
 import { JobsModule } from './jobs/jobs.module.js';
+import { LibraryModule } from './library/library.module.js';
 import { McpModule } from './mcp/mcp.module.js';
 import { ApiKey } from './organizations/api-key.js';
 import { Organization } from './organizations/organization.entity.js';
@@ -53,6 +54,7 @@ export class AppModule {
         QuotaModule,
         TranscriptsModule,
         JobsModule,
+        LibraryModule.with(as),
         WebhooksModule.with(as),
         McpModule,
         ...((environment.ADMIN_TOKEN ?? environment.OIDC_ADMIN_CLAIM) ? [AdminModule] : []),

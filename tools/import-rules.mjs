@@ -39,7 +39,7 @@ const FLOORS = [
     ],
     auth: ['organizations', 'rate-limit', 'http', 'cache', REGISTRY, 'config', 'domain'],
   },
-  { transcripts: [PORT, 'cache/cache-budget\\.ts$', 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
+  { transcripts: [PORT, STATEMENTS, 'cache/cache-budget\\.ts$', 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
   {
     channels: ['transcripts', 'auth', 'http', 'domain'],
     videos: ['transcripts', 'auth', 'http', 'domain'],
@@ -66,9 +66,14 @@ const FLOORS = [
     ],
   },
   {
+    // What jobs and subscriptions keep.
+    library: ['jobs', 'transcripts', 'background', 'auth', 'rate-limit', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
+  },
+  {
     // The same parameters, events and guards as over HTTP.
     messages: [
       'channels/dto',
+      'library',
       'videos/dto',
       'jobs',
       'transcripts',
@@ -82,13 +87,14 @@ const FLOORS = [
     ],
     // A replay reads the feed.
     webhooks: ['jobs', 'background', 'auth', 'organizations', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
-    mcp: ['jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
+    mcp: ['library', 'jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
   },
   {
     // The usage under /admin is a customer's usage and more. Commands run the service, and call it by the client or over MCP.
     admin: [
       PORT,
       'mcp',
+      'library/dto',
       'jobs',
       'transcripts',
       'quota',

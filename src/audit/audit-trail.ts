@@ -26,6 +26,7 @@ export const AUDIT_ACTIONS = [
   'subscription.deleted',
   'feed_link.created',
   'feed_link.deleted',
+  'library.deleted',
   'webhook.created',
   'webhook.changed',
   'webhook.rotated',

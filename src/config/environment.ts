@@ -173,6 +173,9 @@ export const VARIABLES = z.object({
   JOB_RESULTS_MAX_MEGABYTES: wholeNumber(1, 100_000_000)
     .default(10_000)
     .describe('stored results of an organization, beyond which it cannot create or resume a job: 429'),
+  LIBRARY_MAX_MEGABYTES: wholeNumber(1, 100_000_000)
+    .default(2_048)
+    .describe('megabytes that an organization can keep in its library, with the index of the words'),
   JOB_SWEEP_SECONDS: wholeNumber(1, 3_600)
     .default(5)
     .describe('how often this process looks for jobs that are due or go on, and removes results that are expired'),

@@ -13,7 +13,7 @@ export interface Caller {
   keyId: string;
   kind: 'key' | 'client';
   scopes: readonly Scope[];
-  organization: { id: string; name: string; plan: Plan };
+  organization: { id: string; name: string; plan: Plan; /** Whether its library has texts. */ keeps?: boolean };
 }
 
 /** Whom a token of the identity provider names. */

@@ -13,6 +13,7 @@ const REQUIRED_PLAN = {
   bulk_transcripts: 'pro',
   channel_archives: 'pro',
   channel_subscriptions: 'pro',
+  library: 'pro',
 } as const satisfies Record<string, Plan>;
 
 export type Feature = keyof typeof REQUIRED_PLAN;

@@ -5,6 +5,7 @@ import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { JobDto } from './dto/job.dto.js';
 import type { SubscriptionDto, SubscriptionRequestDto } from './dto/subscription.dto.js';
 import { CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
+import type { KeepState } from './dto/keep.js';
 import type { Labels } from './dto/labels.js';
 import { readStoredJob } from './job-request.js';
 import type { Cause, JobState } from './job-states.js';
@@ -21,6 +22,8 @@ export interface JobRow<Reason = JobReason> {
   /** Of a subscription that was changed: the one that created it. */
   created_request: string | null;
   labels: Labels;
+  /** Whether the library of the organization has no room. */
+  library_full: boolean;
   state: JobState;
   reason: Reason | null;
   /** JSON. */
@@ -62,7 +65,8 @@ export interface SubscriptionRow extends JobRow<SubscriptionReason> {
 /** The columns of a `JobRow`, of the row that the expression names. */
 export function columnsOf(job: string): string {
   return `${job}.*, CASE WHEN ${job}.claimed_until > clock_now() THEN 0 WHEN ${job}.next_run_at IS NOT NULL
-    THEN greatest(0, extract(epoch FROM ${job}.next_run_at - clock_now()))::double precision END AS due_in_seconds`;
+    THEN greatest(0, extract(epoch FROM ${job}.next_run_at - clock_now()))::double precision END AS due_in_seconds,
+    EXISTS (SELECT FROM libraries WHERE organization_id = ${job}.organization_id AND full_at IS NOT NULL) AS library_full`;
 }
 
 /** A job or a subscription after a function changed it, and its state before. */
@@ -107,6 +111,7 @@ export function toJob(row: JobRow): JobDto {
     playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), Playlist)) || null,
     request,
     labels: row.labels,
+    keep: keepStateOf(request.keep, row),
     summary,
     hidden: row.hidden,
     createdAt,
@@ -135,12 +140,18 @@ export function toSubscription(row: SubscriptionRow): SubscriptionDto {
     channel,
     request: { ...request, checkMinutes: row.check_seconds / SECONDS_PER_MINUTE },
     labels: row.labels,
+    keep: keepStateOf(request.keep, row),
     startFound: row.start_found,
     summary,
     createdAt,
     checkedAt: row.checked_at?.toISOString() ?? null,
     nextCheckAt: isChecked ? row.next_check_at.toISOString() : null,
   };
+}
+
+function keepStateOf(keep: boolean | null, { library_full }: JobRow<string>): KeepState {
+  if (keep !== true) return 'off';
+  return library_full ? 'full' : 'on';
 }
 
 function commonFields({ channel, total, succeeded, failed, cached, fetched, created_at }: JobRow<string>) {

@@ -40,7 +40,8 @@ const valuesOf = (job: string): string => `
 
 /** $6 who changes it: a key pays for what is fetched from then on. $7 the fields of the request that are set. */
 const CHANGE = `
-  SELECT ${CHANGED}, audit_record($6, 'subscription.changed', $1, $2, ${valuesOf('(result.old_job)')}, ${valuesOf('(result.job)')})
+  SELECT ${CHANGED}, CASE WHEN $7::jsonb ? 'keep' THEN library_catch_up(result.job) END,
+         audit_record($6, 'subscription.changed', $1, $2, ${valuesOf('(result.old_job)')}, ${valuesOf('(result.job)')})
     FROM subscription_change($1, $2, $3, $4, $5, $6::json ->> 'keyId', $7) result`;
 
 const CHECK = `SELECT result.retry_after_seconds, ${columnsOf('(result.job)')} FROM subscription_check($1, $2, $3) result`;

@@ -30,6 +30,7 @@ import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
 import { CallRate } from '../rate-limit/call-rate.js';
 import { createCounter } from '../observability/metrics-registry.js';
 import { getJob, startArchiveJob } from './tools/job-tools.js';
+import { searchLibrary } from './tools/library-tool.js';
 import { getUsage, listChannelUploads, listPlaylistVideos } from './tools/list-tools.js';
 import { searchChannelTranscripts } from './tools/search-tool.js';
 import { followChannel, getNewTranscripts } from './tools/subscription-tools.js';
@@ -43,6 +44,7 @@ const TOOLS: readonly Tool[] = [
   getChannelTranscripts,
   getVideoTranscript,
   searchChannelTranscripts,
+  searchLibrary,
   getUsage,
   startArchiveJob,
   getJob,

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { JobsModule } from '../jobs/jobs.module.js';
+import { LibraryModule } from '../library/library.module.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
@@ -10,7 +11,7 @@ import { ToolServices } from './tools/tool.js';
 
 /** The tools for AI assistants. */
 @Module({
-  imports: [AuthModule, JobsModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
+  imports: [AuthModule, JobsModule, LibraryModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
   controllers: [McpController],
   providers: [McpTools, ToolServices],
 })

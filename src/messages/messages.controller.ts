@@ -19,6 +19,8 @@ import { FeedQueryDto } from '../jobs/dto/subscriptions-request.dto.js';
 import { FeedService } from '../jobs/results/feed.service.js';
 import { ResultsResponse, type ReadResults } from '../jobs/results/results-response.js';
 import { SubscriptionsService } from '../jobs/subscriptions.service.js';
+import { LibrarySearchQueryDto } from '../library/dto/library-request.dto.js';
+import { LibraryService } from '../library/library.service.js';
 import { VideosBodyDto } from '../videos/dto/videos-request.dto.js';
 import { requestContextOf } from '../http/server/request-context.js';
 import { Reads } from '../http/routes/route.decorators.js';
@@ -55,6 +57,7 @@ export class MessagesController {
     private readonly subscriptions: SubscriptionsService,
     private readonly feed: FeedService,
     private readonly results: ResultsResponse,
+    private readonly library: LibraryService,
   ) {}
 
   @OnMessage('channels.transcripts', RequiresFeature('channel_transcripts'))
@@ -116,6 +119,12 @@ export class MessagesController {
     const { id: organizationId } = context.caller.organization;
     const read: ReadResults = (page) => this.feed.read(organizationId, { ...page, label, channel });
     return from(eventsFor(context, await this.results.lines('feed', read, organizationId, query)));
+  }
+
+  @OnMessage('library.search', RequiresFeature('library'))
+  async searchLibrary(@Payload() message: unknown, @Context() context: MessageContext): Events {
+    const query = readMessage(message, LibrarySearchQueryDto, 'either');
+    return from(eventsFor(context, [[JSON.stringify(await this.library.search(context.caller, query))]]));
   }
 
   private async stream(

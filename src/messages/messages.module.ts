@@ -7,6 +7,7 @@ import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/waiting.js';
 import { ShutdownState } from '../http/server/connections.js';
 import { JobsModule } from '../jobs/jobs.module.js';
+import { LibraryModule } from '../library/library.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { NatsTransport, TcpTransport } from './message-transports.js';
 import { OpenMessages } from './open-messages.js';
@@ -14,7 +15,7 @@ import { MessagesController } from './messages.controller.js';
 
 /** The operations as messages, in addition to HTTP. Imported only when MESSAGE_TRANSPORT is set. */
 @Module({
-  imports: [AuthModule, JobsModule, TranscriptsModule],
+  imports: [AuthModule, JobsModule, LibraryModule, TranscriptsModule],
   controllers: [MessagesController],
   providers: [OpenMessages],
 })

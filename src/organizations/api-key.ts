@@ -143,6 +143,7 @@ export interface FoundCaller {
   id: string;
   name: string;
   plan: Plan;
+  keeps: boolean;
   /** Whether the last use that is stored is older than a minute. */
   stale: boolean;
 }
@@ -156,8 +157,8 @@ const RECORD_USE = `
 
 /** Accepts a caller whose row was found, and records the use. */
 export function acceptCaller(database: DataSource, found: FoundCaller, kind: Caller['kind']): Caller {
-  const { key_id: keyId, scopes, stale, id, name, plan } = found;
+  const { key_id: keyId, scopes, stale, id, name, plan, keeps } = found;
   // Not waited for: a failure, such as of a read-only server, affects no call.
   if (stale) database.query(RECORD_USE, [keyId]).catch(() => undefined);
-  return { keyId, kind, scopes, organization: { id, name, plan } };
+  return { keyId, kind, scopes, organization: { id, name, plan, keeps } };
 }

@@ -171,7 +171,7 @@ const isListed = (kind: string): string => `
   (${kind} = 'key' OR item.revokedAt IS NOT NULL OR coalesce(item.lastUsedAt, item.createdAt) > clock_now() - interval '90 days')`;
 
 export const AUTHENTICATE = `
-  SELECT key.id AS key_id, key.scopes, organization.id, organization.name, organization.plan,
+  SELECT key.id AS key_id, key.scopes, organization.id, organization.name, organization.plan, organization.keeps,
          CASE WHEN key.revoked_at IS NOT NULL OR organization.deleted_at IS NOT NULL THEN 'revoked'
               WHEN key.expires_at <= clock_now() THEN 'expired' END AS refusal,
          key.last_used_at IS NULL OR key.last_used_at < clock_now() - interval '1 minute' AS stale

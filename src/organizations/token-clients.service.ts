@@ -80,7 +80,7 @@ export class TokenClientsService {
 type FoundClient = (FoundCaller | (Omit<FoundCaller, 'key_id'> & { key_id: null })) & { blocked: boolean };
 
 export const AUTHENTICATE_CLIENT = `
-  SELECT key.id AS key_id, key.scopes, organization.id, organization.name, organization.plan, key.revoked_at IS NOT NULL AS blocked,
+  SELECT key.id AS key_id, key.scopes, organization.id, organization.name, organization.plan, organization.keeps, key.revoked_at IS NOT NULL AS blocked,
          key.last_used_at IS NULL OR key.last_used_at < clock_now() - interval '1 minute' AS stale
     FROM organizations organization LEFT JOIN api_keys key ON key.organization_id = organization.id AND key.client = $2
     WHERE organization.external_id = $1 AND organization.deleted_at IS NULL`;

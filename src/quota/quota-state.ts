@@ -22,6 +22,8 @@ export interface QuotaStateRow extends QuotaRow {
 
 export interface UsageRow extends QuotaStateRow {
   history: MonthUsed[];
+  library_videos: number;
+  library_megabytes: number;
 }
 
 // One statement, so that all values are from one snapshot.
@@ -59,4 +61,6 @@ export const QUOTA_USAGE = stateWith(`, coalesce((
                            ORDER BY period_start DESC)
              FROM quota_periods WHERE organization_id = organization.id AND used > 0
                AND period_start > quota_period(clock.now) - interval '6 months'
-               AND period_start <= quota_period(clock.now)), '[]') AS history`);
+               AND period_start <= quota_period(clock.now)), '[]') AS history,
+         coalesce((SELECT videos FROM libraries WHERE organization_id = organization.id), 0) AS library_videos,
+         coalesce((SELECT library_megabytes(bytes) FROM libraries WHERE organization_id = organization.id), 0) AS library_megabytes`);

@@ -41,6 +41,8 @@ export interface Payer {
   keyId: string;
   /** Stored for support; the reservation has an id of its own. */
   requestId: string;
+  /** Whether the library of the organization has texts. */
+  keeps?: boolean | undefined;
 }
 
 export interface ReservationRequest extends Payer {
@@ -159,6 +161,11 @@ export class QuotaService {
       ...counts,
       remaining,
       history: row.history,
+      library: {
+        videos: row.library_videos,
+        megabytes: row.library_megabytes,
+        limitMegabytes: this.environment.LIBRARY_MAX_MEGABYTES,
+      },
       ...(row.key && { key: { ...row.key, remaining: Math.min(remaining, remainingQuota(row.key)) } }),
       ...(row.deleted_at && { deletedAt: row.deleted_at.toISOString() }),
     };

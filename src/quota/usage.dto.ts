@@ -29,6 +29,15 @@ const UsageCounts = z
   })
   .meta({ id: 'UsageCounts' });
 
+const LibraryUsage = z
+  .object({
+    videos: count('The videos in the library.'),
+    megabytes: count('The size of their compressed texts and of the index of their words, rounded up.'),
+    limitMegabytes: count('The size from which on new texts are delivered without being kept.'),
+  })
+  .meta({ id: 'LibraryUsage' });
+export type LibraryUsage = z.infer<typeof LibraryUsage>;
+
 const QuotaEventData = z
   .object({
     threshold: z.literal([80, 100]).describe('The share of the limit that was reached, in percent.'),
@@ -58,6 +67,7 @@ export const Usage = UsageCounts.extend({
       'The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage ' +
         'was pruned, are absent.',
     ),
+  library: LibraryUsage.describe('What the organization keeps.'),
   key: UsageCounts.exactOptional().describe(
     'The same for the calling API key. Absent when it has no limit of its own. Keys that were rotated share their limit and ' +
       'their counts; `remaining` is never more than that of the organization.',
@@ -75,4 +85,5 @@ export const USAGE_EXAMPLE: Usage = {
   period: { start: '2026-11-01T00:00:00.000Z', end: '2026-12-01T00:00:00.000Z' },
   ...{ limit: 5000, used: 120, reserved: 25, remaining: 4855 },
   history: [{ period: '2026-11', used: 120 }],
+  library: { videos: 310, megabytes: 42, limitMegabytes: 2048 },
 };

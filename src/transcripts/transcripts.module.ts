@@ -9,11 +9,13 @@ import { TranscriptsResponse } from './response/transcripts-response.js';
 import { ChannelUploads } from './sources/channel-uploads.js';
 import { NewestUploads } from './sources/newest-uploads.js';
 import { PlaylistSource } from './sources/playlist-source.js';
+import { KeptTexts } from './kept/kept-texts.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 import { TranscriptsService } from './transcripts.service.js';
 
 const EXPORTS = [
   ChannelUploads,
+  KeptTexts,
   NewestUploads,
   PlaylistSource,
   ResponseMemory,

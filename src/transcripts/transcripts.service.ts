@@ -7,6 +7,7 @@ import type { RequestContext } from '../http/server/request-context.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { QuotaService, type Payer } from '../quota/quota.service.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
+import { KeptTexts } from './kept/kept-texts.js';
 import {
   limitThatFits,
   requiredCount,
@@ -32,6 +33,7 @@ export class TranscriptsService {
 
   constructor(
     private readonly cache: TranscriptCache,
+    private readonly kept: KeptTexts,
     private readonly fetcher: VideoFetcher,
     private readonly quota: QuotaService,
     private readonly memory: ResponseMemory,
@@ -135,7 +137,7 @@ export class TranscriptsService {
     const videos = [...known.values()];
     const order = uploads.flatMap(({ videoId }) => known.get(videoId) ?? []);
     const lookedUpAtMs = performance.now();
-    await this.lookUp(videos, form.languages, again);
+    await this.lookUp(videos, form.languages, again, payer);
     const required = requiredCount(videos);
     const leaseSeconds = (call.deadlineAtMs - performance.now()) / 1000 + LEASE_MARGIN_SECONDS;
     held.addCached(videos.flatMap(({ outcome }) => (outcome?.ok ? [outcome.transcript.deflated] : [])));
@@ -148,11 +150,15 @@ export class TranscriptsService {
     return { call, header, resource, videos, order, ...wanted, sinceFound, lookedUpAtMs, reservation, quota, held };
   }
 
-  /** One cache lookup for all videos; those that the list already reports as failed need none. */
+  /**
+   * One cache lookup for all videos; those that the list already reports as failed need none. What the organization keeps is
+   * looked up for all that have no text then.
+   */
   private async lookUp(
     videos: readonly PlannedVideo[],
     languages: readonly string[],
     again: ReadonlySet<string> | undefined,
+    { organizationId, keeps = false }: Payer,
   ): Promise<void> {
     const wanted = videos.filter(({ outcome }) => !outcome);
     const outcomes = await this.cache.getMany(
@@ -161,6 +167,10 @@ export class TranscriptsService {
       again,
     );
     for (const [index, video] of wanted.entries()) video.outcome = outcomes[index];
+    const others = keeps ? videos.filter(({ outcome }) => outcome?.ok !== true) : [];
+    const ids = others.map(({ upload }) => upload.videoId);
+    const kept = await this.kept.find(organizationId, ids, languages);
+    for (const video of others) video.outcome = kept.get(video.upload.videoId) ?? video.outcome;
     const missing = requiredCount(wanted);
     this.metrics.countLookups('transcript', true, wanted.length - missing);
     this.metrics.countLookups('transcript', false, missing);
@@ -175,7 +185,8 @@ function plannedVideo(upload: Upload): PlannedVideo {
 
 /** The payer of an authenticated call. */
 export function payerOf({ caller, requestId }: Pick<RequestContext, 'caller' | 'requestId'>): Payer {
-  return { organizationId: caller.organization.id, keyId: caller.keyId, requestId };
+  const { id: organizationId, keeps } = caller.organization;
+  return { organizationId, keyId: caller.keyId, requestId, keeps };
 }
 
 function logPlan(log: RequestContext['log'], { header, resource, order }: CallPlan): void {

@@ -10,6 +10,7 @@ export const WEBHOOK_EVENTS = [
   'upload.failed',
   'subscription.paused',
   'quota.threshold',
+  'library.full',
 ] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 

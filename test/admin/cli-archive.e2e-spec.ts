@@ -68,6 +68,23 @@ function start(channel: string, out: string) {
   return { child, closed: once(child, 'close'), errorOutput: text(child.stderr) };
 }
 
+describe('the command search', () => {
+  it('prints passages with links of what an archive has kept', async () => {
+    expect((await archive('@tidewater', newDirectory(), '--keep')).code).toBe(0);
+    const { code, output } = await session.run(['search', '"rye, wheat"'], variables());
+    expect({ code, output }).toEqual({
+      code: 0,
+      output: expect.stringMatching(
+        /^Bread that keeps .* {2}https:\/\/youtu\.be\/tw-bread___\?t=\d+\nRye, wheat[^]*\n\n1 passage\n$/,
+      ),
+    });
+    const none = await session.run(['search', 'anchovies', '--channel', '@tidewater', '--json'], variables());
+    expect(JSON.parse(none.output)).toEqual({ results: [], next: null, total: 0 });
+    // The other tests fetch the channel.
+    await database.dataSource.query(`SELECT library_delete(id, NULL, ARRAY['@tidewater']) FROM organizations`);
+  });
+});
+
 describe('the command archive of a playlist', () => {
   it('writes a file for each video with its texts as wanted, and the index in its order', async () => {
     const out = newDirectory();

@@ -88,7 +88,7 @@ it('a filled database is upgraded when the service starts, and what was stored i
   expect((await service.get(`/jobs/${FINISHED}`, KEY)).body.request).toEqual({
     ...{ channel: '@gone', playlist: null, videos: null, languages: ['en'], match: 'all', kinds: [], include: [] },
     ...{ tracks: 'any', publishedAfter: null },
-    ...{ chunkSeconds: null, limit: 9, since: 'hl-dinghy__', onQuota: 'pause', labels: {} },
+    ...{ chunkSeconds: null, limit: 9, since: 'hl-dinghy__', onQuota: 'pause', labels: {}, keep: false },
   });
   const { deliveries } = (await service.get(`/webhooks/${WEBHOOK}/deliveries`, KEY)).body;
   // The newest ones are of the other job.

@@ -36,9 +36,11 @@ describe('a new job', () => {
       playlist: null,
       request: {
         ...{ ...request, playlist: null, videos: null, languages: ['en', 'de'], onQuota: 'fail', labels: {} },
+        keep: false,
         ...{ match: 'all', tracks: 'any', kinds: [], publishedAfter: null, include: [], chunkSeconds: null },
       },
       labels: {},
+      keep: 'off',
       summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
       hidden: 0,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),

@@ -163,6 +163,7 @@ function sliceOf(id: string, { state, reason }: Situation, onQuota: OnQuota = 'p
   const facts = {
     claim: CLAIM,
     plan: 'pro',
+    keeps: false,
     kind: 'videos',
     continuation: null,
     setbacks: 0,

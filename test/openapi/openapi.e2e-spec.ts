@@ -504,6 +504,25 @@ describe('a response matches the document', () => {
     expect((await service.request('DELETE', mine, { Authorization: `Bearer ${key}` })).status).toBe(204);
   });
 
+  it('for the library', async () => {
+    const { key } = await service.organization();
+    const free = await service.organization({ plan: 'free' });
+    const match = matcher(key);
+    const [found, all, one] = ['/library/search', '/library/videos', '/library/videos/{id}'];
+    const body = { videos: ['hl-dinghy__', 'hl-keeper__'], keep: true };
+    const { id } = (await match(202, 'POST', '/jobs', '/jobs', { body })).body as { id: string };
+    await until(async () => (await service.get(`/jobs/${id}`, key)).body.state === 'completed');
+    await match(200, 'GET', found, `${found}?q=the&limit=1`);
+    await match(400, 'GET', found, `${found}?q=-the`);
+    await match(403, 'GET', found, `${found}?q=the`, { as: free.key });
+    await match(200, 'GET', all, `${all}?limit=1`);
+    await match(400, 'GET', all, `${all}?after=x`);
+    await match(200, 'GET', '/usage', '/usage');
+    await match(200, 'DELETE', '/library', '/library?channel=UCharbourlight__________');
+    await match(400, 'DELETE', '/library', '/library');
+    await match(404, 'DELETE', one, `${all}/hl-dinghy__`);
+  });
+
   it('for webhooks', async () => {
     const { key } = await service.organization();
     const free = await service.organization({ plan: 'free' });

@@ -108,6 +108,7 @@ describe('a settlement', () => {
       reserved: 0,
       remaining: 6,
       history: [{ period: '2026-05', used: 4 }],
+      library: { videos: 0, megabytes: 0, limitMegabytes: 2048 },
     });
   });
 

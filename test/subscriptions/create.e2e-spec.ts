@@ -48,8 +48,14 @@ describe('a new subscription', () => {
       state: 'active',
       reason: null,
       channel: { id: expect.stringMatching(/^UC/), name: 'Harbour Light Workshop', handle: '@harbourlight' },
-      request: { ...request, languages: ['en', 'de', '*'], kinds: ['video', 'short'], labels: { user: '42' } },
-      ...{ labels: { user: '42' }, startFound: null },
+      request: {
+        ...request,
+        languages: ['en', 'de', '*'],
+        kinds: ['video', 'short'],
+        labels: { user: '42' },
+        keep: false,
+      },
+      ...{ labels: { user: '42' }, keep: 'off', startFound: null },
       summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       checkedAt: null,
@@ -66,7 +72,7 @@ describe('a new subscription', () => {
     expect((await follow(idle, key, { channel: '@tidewater' })).request).toEqual({
       channel: '@tidewater',
       ...{ languages: [], match: 'all', tracks: 'any', kinds: [], include: [], chunkSeconds: null },
-      ...{ checkMinutes: 60, start: 'now', labels: {} },
+      ...{ checkMinutes: 60, start: 'now', labels: {}, keep: false },
     });
   });
 

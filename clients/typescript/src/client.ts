@@ -3,6 +3,7 @@ import { errorOf } from './errors.js';
 import { linesOf, readEvents, type TranscriptsEvent } from './events.js';
 import { defined, Http, itemsOf, pause, withCall, type CallOptions, type ClientOptions, type Pause } from './http.js';
 import { Jobs } from './jobs.js';
+import { Library } from './library.js';
 import type { OperationId, ParametersOf, ResultOf } from './operations.js';
 import type { components } from './schema.js';
 import { Subscriptions } from './subscriptions.js';
@@ -55,6 +56,8 @@ export class ChannelTranscriptsClient {
   readonly jobs: Jobs;
   /** Subscriptions: each new upload of a channel. */
   readonly subscriptions: Subscriptions;
+  /** What they keep, and its search. */
+  readonly library: Library;
   /** Webhooks of archive jobs and subscriptions. */
   readonly webhooks: Webhooks;
   private readonly http: Http;
@@ -63,6 +66,7 @@ export class ChannelTranscriptsClient {
     this.http = new Http(options, wait);
     this.jobs = new Jobs(this.http);
     this.subscriptions = new Subscriptions(this.http);
+    this.library = new Library(this.http);
     this.webhooks = new Webhooks(this.http);
   }
 

@@ -49,6 +49,7 @@ export type {
   ResultsOptions,
   WaitOptions,
 } from './jobs.js';
+export type { Library, LibraryOptions, LibraryVideo, SearchOptions, SearchResult, SearchResults } from './library.js';
 export { OPERATIONS, type OperationId, type ParametersOf, type ResultOf } from './operations.js';
 export type { components, operations, paths } from './schema.js';
 export {
@@ -73,6 +74,7 @@ export {
   verifyWebhook,
   type HeadersGiven,
   type JobEvent,
+  type LibraryEvent,
   type QuotaEvent,
   type SubscriptionEvent,
   type UploadEvent,

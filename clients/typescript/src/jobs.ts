@@ -28,6 +28,8 @@ export interface JobOptions extends Omit<ListOptions, 'limit'> {
   onQuota?: 'pause' | 'fail';
   /** Your own pairs. */
   labels?: Labels;
+  /** Whether the texts are kept in the library. */
+  keep?: boolean;
   /** The same key and options give the same job; a new key by default. */
   idempotencyKey?: string;
 }
@@ -53,11 +55,11 @@ export class Jobs {
 
   /** Starts a job that fetches the transcripts of a channel, a playlist or a list of videos. @param source a text is a channel */
   create(source: string | JobSource, options: JobOptions = {}): Promise<Job> {
-    const { limit, since, labels, onQuota = 'pause', idempotencyKey } = options;
+    const { limit, since, labels, keep, onQuota = 'pause', idempotencyKey } = options;
     const body: NewJob = {
       ...sourceOf(source),
       onQuota,
-      ...defined({ limit, since, labels }),
+      ...defined({ limit, since, labels, keep }),
       ...selectionOf(options),
     };
     const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };

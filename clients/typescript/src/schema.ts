@@ -502,6 +502,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/library/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search the library
+         * @description Finds passages of about 30 seconds in the transcripts that jobs and subscriptions of the organization keep (`keep`), from the moment on in which an entry is final. Requires the Pro plan, and costs no quota.
+         */
+        get: operations["searchLibrary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/library/videos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the library
+         * @description Lists the videos whose transcripts are kept, newest first, without their texts, on every plan. `GET /videos/{id}/transcript` and `POST /transcripts` return the texts, which cost nothing.
+         */
+        get: operations["listLibraryVideos"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/library/videos/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a video from the library
+         * @description Deletes the transcripts of a video from the library, on every plan. They are not found from then on, and fetched and charged again by the next call that needs them, unless they are cached. Results of jobs and subscriptions stay until they expire.
+         */
+        delete: operations["deleteLibraryVideo"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/library": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a channel from the library
+         * @description Deletes the transcripts of all videos of a channel from the library, on every plan.
+         */
+        delete: operations["deleteLibraryChannel"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/webhooks": {
         parameters: {
             query?: never;
@@ -1097,6 +1177,8 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /** @description Whether the transcripts are kept in the library. */
+            keep: boolean;
             /** @description What is added to the metadata of each entry. */
             include: ("description" | "chapters" | "tags")[];
             /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
@@ -1155,6 +1237,8 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
+            /** @description Whether the transcripts are kept in the library of the organization until they are deleted from it: what is kept is searched, and never fetched or charged again. */
+            keep?: boolean;
             /** @description IDs or URLs of videos, read in this order. A video that is listed twice is read once. */
             videos?: string[];
         };
@@ -1171,6 +1255,8 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /** @description Whether the transcripts are kept in the library. */
+            keep: boolean;
             /** @description What is added to the metadata of each entry. */
             include: ("description" | "chapters" | "tags")[];
             /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
@@ -1226,6 +1312,8 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
+            /** @description Whether the transcripts are kept in the library of the organization until they are deleted from it: what is kept is searched, and never fetched or charged again. */
+            keep?: boolean;
         };
         SubscriptionChangeBody: {
             /** @description The minutes between two checks of the channel. A check costs no quota. */
@@ -1236,6 +1324,8 @@ export interface components {
             labels?: {
                 [key: string]: string;
             } | null;
+            /** @description Whether the transcripts are kept in the library of the organization until they are deleted from it: what is kept is searched, and never fetched or charged again. */
+            keep?: boolean;
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: (("description" | "chapters" | "tags")[] | null) | string;
             /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, and where a chapter begins; those of a video with chapters have `chapter`, its title. In every format. By default segments are as in the captions. */
@@ -1266,7 +1356,7 @@ export interface components {
              */
             url: string;
             /** @description The events to send. By default all of them, including those of later versions. */
-            events?: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold")[];
+            events?: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold" | "library.full")[];
             /**
              * @description Only events of jobs and subscriptions that have all of these `labels` are sent. By default they decide nothing.
              * @example {
@@ -1290,7 +1380,7 @@ export interface components {
              */
             url?: string;
             /** @description The events to send. By default all of them, including those of later versions. */
-            events?: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold")[] | null;
+            events?: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold" | "library.full")[] | null;
             /**
              * @description Only events of jobs and subscriptions that have all of these `labels` are sent. By default they decide nothing.
              * @example {
@@ -1940,6 +2030,8 @@ export interface components {
             period: components["schemas"]["UsagePeriod"];
             /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
             history: components["schemas"]["MonthUsed"][];
+            /** @description What the organization keeps. */
+            library: components["schemas"]["LibraryUsage"];
             /** @description The same for the calling API key. Absent when it has no limit of its own. Keys that were rotated share their limit and their counts; `remaining` is never more than that of the organization. */
             key?: components["schemas"]["UsageCounts"];
         };
@@ -1960,6 +2052,14 @@ export interface components {
             period: string;
             /** @description Transcripts charged in the month. */
             used: number;
+        };
+        LibraryUsage: {
+            /** @description The videos in the library. */
+            videos: number;
+            /** @description The size of their compressed texts and of the index of their words, rounded up. */
+            megabytes: number;
+            /** @description The size from which on new texts are delivered without being kept. */
+            limitMegabytes: number;
         };
         UsageCounts: {
             /** @description The number of transcripts that can be fetched per month. */
@@ -1996,7 +2096,7 @@ export interface components {
              * @description What was done.
              * @enum {string}
              */
-            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "client.blocked" | "client.unblocked" | "job.created" | "job.canceled" | "job.resumed" | "job.deleted" | "subscription.created" | "subscription.changed" | "subscription.deleted" | "feed_link.created" | "feed_link.deleted" | "webhook.created" | "webhook.changed" | "webhook.rotated" | "webhook.deleted" | "usage.pruned";
+            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "client.blocked" | "client.unblocked" | "job.created" | "job.canceled" | "job.resumed" | "job.deleted" | "subscription.created" | "subscription.changed" | "subscription.deleted" | "feed_link.created" | "feed_link.deleted" | "library.deleted" | "webhook.created" | "webhook.changed" | "webhook.rotated" | "webhook.deleted" | "usage.pruned";
             /** @description The organization. Null for `usage.pruned` and `client.…`. */
             organizationId: string | null;
             /** @description The ID of what was changed. Null for `usage.pruned`. */
@@ -2137,6 +2237,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * @description Whether the transcripts are kept in the library. `full`: the library has reached its limit, so that new ones are delivered and not kept until some are deleted from it.
+             * @enum {string}
+             */
+            keep: "off" | "on" | "full";
             /** @description Counts of the videos of the job. */
             summary: components["schemas"]["JobSummary"];
             /** @description How many videos YouTube counts in the list beyond those that it lists, when it was last read to its end. They are hidden, or the list ended early: then the job is paused with `list_incomplete`, and read again until three reads over at least an hour have ended at the same video. */
@@ -2247,6 +2352,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * @description Whether the transcripts are kept in the library. `full`: the library has reached its limit, so that new ones are delivered and not kept until some are deleted from it.
+             * @enum {string}
+             */
+            keep: "off" | "on" | "full";
             /** @description Whether the video of `start` was listed. When it was not, the subscription began as with `now`. Null until the first check, and for another `start`. */
             startFound: boolean | null;
             /** @description Counts of the uploads that were delivered or are pending, not of those that were listed before the start. */
@@ -2280,6 +2390,94 @@ export interface components {
             next: string;
             /** @description The subscription at the time of the last entry. */
             subscription: components["schemas"]["Subscription"];
+        };
+        SearchResults: {
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+            /** @description The passages. */
+            results: components["schemas"]["SearchResult"][];
+            /** @description The number of passages that match. 1,000 stands for that and more. */
+            total: number;
+        };
+        SearchResult: {
+            /** @description The YouTube video ID. */
+            videoId: string;
+            /** @description The title. Null when YouTube lists the video without one. */
+            title: string | null;
+            /** @description The channel. Null when it was unknown as the text was kept. */
+            channel: {
+                /** @description The YouTube channel ID. */
+                id: string;
+                /** @description The display name of the channel. */
+                name: string;
+                /** @description The handle, including the `@`. Null for the rare channel without one. */
+                handle: string | null;
+            } | null;
+            /**
+             * Format: date-time
+             * @description The exact time of publication. Null when YouTube gives no exact time.
+             */
+            publishedAt: string | null;
+            /** @description The language of the text. */
+            language: string;
+            /** @description Whether the track was generated by speech recognition. Null when that is not known. */
+            generated: boolean | null;
+            /** @description When the passage starts, in seconds. */
+            start: number;
+            /** @description The URL of the video at the second of the first match. */
+            url: string;
+            /** @description About 30 seconds of the transcript, with some words before and after. */
+            text: string;
+            /** @description The places in `text` of what was searched, in their order. */
+            matches: {
+                /** @description Where the match begins in `text`, in UTF-16 code units. */
+                from: number;
+                /** @description Where it ends: the place after its last character. */
+                to: number;
+            }[];
+        };
+        LibraryVideos: {
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+            /** @description The videos, newest first. */
+            videos: components["schemas"]["LibraryVideo"][];
+        };
+        LibraryVideo: {
+            /** @description The YouTube video ID. */
+            videoId: string;
+            /** @description The title. Null when YouTube lists the video without one. */
+            title: string | null;
+            /** @description The URL of the video. */
+            url: string;
+            /** @description The channel. Null when it was unknown as the text was kept. */
+            channel: {
+                /** @description The YouTube channel ID. */
+                id: string;
+                /** @description The display name of the channel. */
+                name: string;
+                /** @description The handle, including the `@`. Null for the rare channel without one. */
+                handle: string | null;
+            } | null;
+            /**
+             * Format: date-time
+             * @description The exact time of publication. Null when YouTube gives no exact time.
+             */
+            publishedAt: string | null;
+            /** @description The length in seconds. */
+            durationSeconds: number | null;
+            /** @description The languages of the texts. */
+            languages: string[];
+            /** @description The labels of the jobs and subscriptions that have kept it, as `name:value`. */
+            labels: string[];
+            /**
+             * Format: date-time
+             * @description When its newest text was kept.
+             */
+            keptAt: string;
+        };
+        DeletedVideos: {
+            /** @description The number of videos that were deleted from the library. */
+            videos: number;
         };
         JobEvent: {
             /**
@@ -2423,6 +2621,28 @@ export interface components {
             /** @description The calendar month (UTC). */
             period: string;
         };
+        LibraryEvent: {
+            /**
+             * @description The event.
+             * @enum {string}
+             */
+            type: "library.full";
+            /**
+             * Format: date-time
+             * @description When the event occurred.
+             */
+            timestamp: string;
+            /** @description The library. */
+            data: components["schemas"]["LibraryEventData"];
+        };
+        LibraryEventData: {
+            /** @description The videos in the library. */
+            videos: number;
+            /** @description Its size. */
+            megabytes: number;
+            /** @description The size from which on new texts are not kept. */
+            limitMegabytes: number;
+        };
         WebhookWithSecret: {
             /** @description The ID of the webhook. */
             id: string;
@@ -2432,7 +2652,7 @@ export interface components {
              */
             url: string;
             /** @description The events that are sent. Null: all of them, including those of later versions. */
-            events: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold")[] | null;
+            events: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold" | "library.full")[] | null;
             /** @description Only events of jobs and subscriptions that have all of these labels are sent. Empty: they decide nothing. */
             labels: {
                 [key: string]: string;
@@ -2482,7 +2702,7 @@ export interface components {
              */
             url: string;
             /** @description The events that are sent. Null: all of them, including those of later versions. */
-            events: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold")[] | null;
+            events: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold" | "library.full")[] | null;
             /** @description Only events of jobs and subscriptions that have all of these labels are sent. Empty: they decide nothing. */
             labels: {
                 [key: string]: string;
@@ -2607,6 +2827,8 @@ export interface components {
             period: components["schemas"]["UsagePeriod"];
             /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
             history: components["schemas"]["MonthUsed"][];
+            /** @description What the organization keeps. */
+            library: components["schemas"]["LibraryUsage"];
             /** @description The same for the calling API key. Absent when it has no limit of its own. Keys that were rotated share their limit and their counts; `remaining` is never more than that of the organization. */
             key?: components["schemas"]["UsageCounts"];
             /**
@@ -4560,7 +4782,12 @@ export interface operations {
                      *           "period": "2026-11",
                      *           "used": 120
                      *         }
-                     *       ]
+                     *       ],
+                     *       "library": {
+                     *         "videos": 310,
+                     *         "megabytes": 42,
+                     *         "limitMegabytes": 2048
+                     *       }
                      *     }
                      */
                     "application/json": components["schemas"]["Usage"];
@@ -5747,6 +5974,7 @@ export interface operations {
                      *             "since": null,
                      *             "onQuota": "pause",
                      *             "labels": {},
+                     *             "keep": false,
                      *             "include": [],
                      *             "chunkSeconds": null,
                      *             "languages": [
@@ -5758,6 +5986,7 @@ export interface operations {
                      *             "videos": null
                      *           },
                      *           "labels": {},
+                     *           "keep": "off",
                      *           "summary": {
                      *             "total": 1480,
                      *             "succeeded": 612,
@@ -5933,6 +6162,7 @@ export interface operations {
                      *         "since": null,
                      *         "onQuota": "pause",
                      *         "labels": {},
+                     *         "keep": false,
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -5944,6 +6174,7 @@ export interface operations {
                      *         "videos": null
                      *       },
                      *       "labels": {},
+                     *       "keep": "off",
                      *       "summary": {
                      *         "total": 0,
                      *         "succeeded": 0,
@@ -6174,6 +6405,7 @@ export interface operations {
                      *         "since": null,
                      *         "onQuota": "pause",
                      *         "labels": {},
+                     *         "keep": false,
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -6185,6 +6417,7 @@ export interface operations {
                      *         "videos": null
                      *       },
                      *       "labels": {},
+                     *       "keep": "off",
                      *       "summary": {
                      *         "total": 1480,
                      *         "succeeded": 612,
@@ -6517,6 +6750,7 @@ export interface operations {
                      *         "since": null,
                      *         "onQuota": "pause",
                      *         "labels": {},
+                     *         "keep": false,
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -6528,6 +6762,7 @@ export interface operations {
                      *         "videos": null
                      *       },
                      *       "labels": {},
+                     *       "keep": "off",
                      *       "summary": {
                      *         "total": 1480,
                      *         "succeeded": 612,
@@ -6758,6 +6993,7 @@ export interface operations {
                      *         "since": null,
                      *         "onQuota": "pause",
                      *         "labels": {},
+                     *         "keep": false,
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -6769,6 +7005,7 @@ export interface operations {
                      *         "videos": null
                      *       },
                      *       "labels": {},
+                     *       "keep": "off",
                      *       "summary": {
                      *         "total": 1480,
                      *         "succeeded": 612,
@@ -7101,6 +7338,7 @@ export interface operations {
                      *           "since": null,
                      *           "onQuota": "pause",
                      *           "labels": {},
+                     *           "keep": false,
                      *           "include": [],
                      *           "chunkSeconds": null,
                      *           "languages": [
@@ -7112,6 +7350,7 @@ export interface operations {
                      *           "videos": null
                      *         },
                      *         "labels": {},
+                     *         "keep": "off",
                      *         "summary": {
                      *           "total": 1480,
                      *           "succeeded": 612,
@@ -7538,6 +7777,7 @@ export interface operations {
                      *             "labels": {
                      *               "user": "42"
                      *             },
+                     *             "keep": false,
                      *             "include": [],
                      *             "chunkSeconds": null,
                      *             "languages": [
@@ -7550,6 +7790,7 @@ export interface operations {
                      *           "labels": {
                      *             "user": "42"
                      *           },
+                     *           "keep": "off",
                      *           "startFound": null,
                      *           "summary": {
                      *             "total": 3,
@@ -7732,6 +7973,7 @@ export interface operations {
                      *         "labels": {
                      *           "user": "42"
                      *         },
+                     *         "keep": false,
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -7744,6 +7986,7 @@ export interface operations {
                      *       "labels": {
                      *         "user": "42"
                      *       },
+                     *       "keep": "off",
                      *       "startFound": null,
                      *       "summary": {
                      *         "total": 0,
@@ -7972,6 +8215,7 @@ export interface operations {
                      *         "labels": {
                      *           "user": "42"
                      *         },
+                     *         "keep": false,
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -7984,6 +8228,7 @@ export interface operations {
                      *       "labels": {
                      *         "user": "42"
                      *       },
+                     *       "keep": "off",
                      *       "startFound": null,
                      *       "summary": {
                      *         "total": 3,
@@ -8319,6 +8564,7 @@ export interface operations {
                      *         "labels": {
                      *           "user": "42"
                      *         },
+                     *         "keep": false,
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -8331,6 +8577,7 @@ export interface operations {
                      *       "labels": {
                      *         "user": "42"
                      *       },
+                     *       "keep": "off",
                      *       "startFound": null,
                      *       "summary": {
                      *         "total": 3,
@@ -8544,6 +8791,7 @@ export interface operations {
                      *         "labels": {
                      *           "user": "42"
                      *         },
+                     *         "keep": false,
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -8556,6 +8804,7 @@ export interface operations {
                      *       "labels": {
                      *         "user": "42"
                      *       },
+                     *       "keep": "off",
                      *       "startFound": null,
                      *       "summary": {
                      *         "total": 3,
@@ -8869,6 +9118,7 @@ export interface operations {
                      *           "labels": {
                      *             "user": "42"
                      *           },
+                     *           "keep": false,
                      *           "include": [],
                      *           "chunkSeconds": null,
                      *           "languages": [
@@ -8881,6 +9131,7 @@ export interface operations {
                      *         "labels": {
                      *           "user": "42"
                      *         },
+                     *         "keep": "off",
                      *         "startFound": null,
                      *         "summary": {
                      *           "total": 3,
@@ -9018,6 +9269,639 @@ export interface operations {
                 };
             };
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    searchLibrary: {
+        parameters: {
+            query: {
+                /** @description Only texts in this language. `en` finds `en-GB` too. */
+                language?: string;
+                /** @description Only videos that were published then or later: a date, which begins at 0:00 UTC, or a time with its zone. By the exact time, else by the age that the list of YouTube stated. */
+                publishedAfter?: string;
+                /** @description Only what a job or a subscription with this label has kept: its name and its value, such as `user:42`. */
+                label?: string;
+                /** @description Only videos of this channel: its ID or its handle. */
+                channel?: string;
+                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+                /** @description What to search: words, all of which a passage has, in any order; `"a phrase"`; `-without`; and `beg*` for words that begin so. Case and accents do not matter. In scripts without spaces between words, any substring of two characters or more is found. */
+                q: string;
+                /** @description The order of the results. `relevance` ranks the newest 2,000 passages that match. */
+                sort?: "relevance" | "newest";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of passages. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "videoId": "hl-island__",
+                     *           "title": "Round the island in the Marigold",
+                     *           "channel": {
+                     *             "id": "UCharbourlight__________",
+                     *             "name": "Harbour Light Workshop",
+                     *             "handle": "@harbourlight"
+                     *           },
+                     *           "publishedAt": "2026-11-24T08:30:05Z",
+                     *           "language": "en",
+                     *           "generated": false,
+                     *           "start": 61.2,
+                     *           "url": "https://youtu.be/hl-island__?t=74",
+                     *           "text": "we leave the harbour. The rising tide carries us past the lighthouse, and the wind",
+                     *           "matches": [
+                     *             {
+                     *               "from": 26,
+                     *               "to": 37
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next": null,
+                     *       "total": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SearchResults"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `scope_missing`: The API key or the access token may not read. `feature_not_in_plan`: The plan does not include library. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Of an access token without the scope: `error="insufficient_scope"`, and the `scope` to request. */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    listLibraryVideos: {
+        parameters: {
+            query?: {
+                /** @description Only texts in this language. `en` finds `en-GB` too. */
+                language?: string;
+                /** @description Only videos that were published then or later: a date, which begins at 0:00 UTC, or a time with its zone. By the exact time, else by the age that the list of YouTube stated. */
+                publishedAfter?: string;
+                /** @description Only what a job or a subscription with this label has kept: its name and its value, such as `user:42`. */
+                label?: string;
+                /** @description Only videos of this channel: its ID or its handle. */
+                channel?: string;
+                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of videos, newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "videos": [
+                     *         {
+                     *           "videoId": "hl-island__",
+                     *           "title": "Round the island in the Marigold",
+                     *           "channel": {
+                     *             "id": "UCharbourlight__________",
+                     *             "name": "Harbour Light Workshop",
+                     *             "handle": "@harbourlight"
+                     *           },
+                     *           "publishedAt": "2026-11-24T08:30:05Z",
+                     *           "url": "https://www.youtube.com/watch?v=hl-island__",
+                     *           "durationSeconds": 612,
+                     *           "languages": [
+                     *             "en"
+                     *           ],
+                     *           "labels": [
+                     *             "user:42"
+                     *           ],
+                     *           "keptAt": "2026-11-24T09:17:09.000Z"
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["LibraryVideos"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Of an access token without the scope: `error="insufficient_scope"`, and the `scope` to request. */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    deleteLibraryVideo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID or the URL of the video. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The video was deleted from the library. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Of an access token without the scope: `error="insufficient_scope"`, and the `scope` to request. */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The library has no video with this ID. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    deleteLibraryChannel: {
+        parameters: {
+            query: {
+                /** @description The channel whose videos are deleted: its ID or its handle. */
+                channel: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was deleted. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "videos": 118
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeletedVideos"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Of an access token without the scope: `error="insufficient_scope"`, and the `scope` to request. */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12735,7 +13619,12 @@ export interface operations {
                      *           "period": "2026-11",
                      *           "used": 120
                      *         }
-                     *       ]
+                     *       ],
+                     *       "library": {
+                     *         "videos": 310,
+                     *         "megabytes": 42,
+                     *         "limitMegabytes": 2048
+                     *       }
                      *     }
                      */
                     "application/json": components["schemas"]["AdminUsage"];
@@ -13166,6 +14055,7 @@ export interface operations {
                      *         "since": null,
                      *         "onQuota": "pause",
                      *         "labels": {},
+                     *         "keep": false,
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -13177,6 +14067,7 @@ export interface operations {
                      *         "videos": null
                      *       },
                      *       "labels": {},
+                     *       "keep": "off",
                      *       "summary": {
                      *         "total": 1480,
                      *         "succeeded": 612,
@@ -13514,6 +14405,7 @@ export interface operations {
                      *             "since": null,
                      *             "onQuota": "pause",
                      *             "labels": {},
+                     *             "keep": false,
                      *             "include": [],
                      *             "chunkSeconds": null,
                      *             "languages": [
@@ -13525,6 +14417,7 @@ export interface operations {
                      *             "videos": null
                      *           },
                      *           "labels": {},
+                     *           "keep": "off",
                      *           "summary": {
                      *             "total": 1480,
                      *             "succeeded": 612,
@@ -13688,6 +14581,7 @@ export interface operations {
                      *             "labels": {
                      *               "user": "42"
                      *             },
+                     *             "keep": false,
                      *             "include": [],
                      *             "chunkSeconds": null,
                      *             "languages": [
@@ -13700,6 +14594,7 @@ export interface operations {
                      *           "labels": {
                      *             "user": "42"
                      *           },
+                     *           "keep": "off",
                      *           "startFound": null,
                      *           "summary": {
                      *             "total": 3,

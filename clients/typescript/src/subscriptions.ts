@@ -28,6 +28,8 @@ export interface SubscriptionOptions extends KindOptions {
   start?: number | string;
   /** Your own pairs, by which lists and the feed filter. */
   labels?: Labels;
+  /** Whether the texts are kept in the library. */
+  keep?: boolean;
   /** The same key and options give the same subscription; a new key by default. */
   idempotencyKey?: string;
 }
@@ -81,8 +83,8 @@ export class Subscriptions {
 
   /** Follows a channel: each new upload gets an entry, exactly once, when it has its transcript or fails for good. */
   create(channel: string, options: SubscriptionOptions = {}): Promise<Subscription> {
-    const { checkMinutes = CHECK_MINUTES_DEFAULT, start = 'now', labels, idempotencyKey } = options;
-    const body = { channel, checkMinutes, start, ...defined({ labels }), ...selectionOf(options) };
+    const { checkMinutes = CHECK_MINUTES_DEFAULT, start = 'now', labels, keep, idempotencyKey } = options;
+    const body = { channel, checkMinutes, start, ...defined({ labels, keep }), ...selectionOf(options) };
     const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
     return this.http.call('createSubscription', { body, header }, options);
   }

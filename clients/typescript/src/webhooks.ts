@@ -15,6 +15,8 @@ export type UploadEvent = Schemas['UploadEvent'];
 export type SubscriptionEvent = Schemas['SubscriptionEvent'];
 /** The body of a message about the monthly quota of the organization. */
 export type QuotaEvent = Schemas['QuotaEvent'];
+/** The body of a message about the library of the organization. */
+export type LibraryEvent = Schemas['LibraryEvent'];
 /** The body of the message that `Webhooks.test` sends, whatever the `events` of the webhook are. */
 export interface WebhookTestEvent {
   type: 'webhook.test';
@@ -22,7 +24,7 @@ export interface WebhookTestEvent {
   data: { webhookId: string };
 }
 /** The body of a message: `type` says which. A later version of the service can send further types. */
-export type WebhookPayload = JobEvent | UploadEvent | SubscriptionEvent | QuotaEvent | WebhookTestEvent;
+export type WebhookPayload = JobEvent | UploadEvent | SubscriptionEvent | QuotaEvent | LibraryEvent | WebhookTestEvent;
 export type WebhookEvent = NonNullable<Schemas['NewWebhookBody']['events']>[number];
 
 export interface WebhookOptions extends CallOptions {

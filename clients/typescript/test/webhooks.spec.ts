@@ -36,6 +36,8 @@ describe('verifying a webhook', () => {
         case 'upload.ready':
         case 'upload.failed':
           return `${event.data.videoId} ${event.data.results}`;
+        case 'library.full':
+          return `${event.data.videos} videos`;
         case 'quota.threshold':
           return `${event.data.threshold} % in ${event.data.period}`;
         case 'subscription.paused':
@@ -69,6 +71,8 @@ describe('verifying a webhook', () => {
     ];
     const data = { threshold: 80, used: 80, limit: 100, period: '2026-11' } as const;
     events.push([{ type: 'quota.threshold', timestamp, data }, '80 % in 2026-11']);
+    const full = { videos: 310, megabytes: 2048, limitMegabytes: 2048 };
+    events.push([{ type: 'library.full', timestamp, data: full }, '310 videos']);
     for (const [event, subject] of events) {
       const body = JSON.stringify(event);
       expect(subjectOf(await verifyWebhook(body, signedOf(body, SECRET), SECRET, AT))).toBe(subject);

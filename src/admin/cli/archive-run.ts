@@ -25,7 +25,7 @@ import { QuotaNotice } from './quota-notice.js';
 const WAIT_SECONDS_MAX = 300;
 
 /** The options of the command. */
-export type ArchiveFlags = { out: string; limit?: number | undefined } & Partial<ArchiveForm>;
+export type ArchiveFlags = { out: string; limit?: number | undefined; keep?: true } & Partial<ArchiveForm>;
 
 /**
  * Runs an archive job in this process and writes its results to a directory, without reading a video that has a file there.
@@ -38,7 +38,7 @@ export type ArchiveFlags = { out: string; limit?: number | undefined } & Partial
  */
 export async function archiveList(
   reference: string,
-  { out, limit, ...given }: ArchiveFlags,
+  { out, limit, keep, ...given }: ArchiveFlags,
   service: LocalService,
   stop: AbortSignal,
   report: (line: string, stays?: boolean) => void,
@@ -47,9 +47,15 @@ export async function archiveList(
   const files = await ArchiveFiles.open(options, await findFiles(out, options.form.format));
   const run = new ArchiveRun(options, service, files, report);
   await run.takeUnfinished();
-  service.isElsewhere((videoId) => files.isDone(videoId));
+  // The library gets every text, also of videos that have a file.
+  if (!keep) service.isElsewhere((videoId) => files.isDone(videoId));
   const source = parsePlaylistReference(reference) ? { playlist: reference } : { channel: reference };
-  const wanted = { ...textsOf(options.form), ...(limit !== undefined && { limit }), labels: labelsOf(out) };
+  const wanted = {
+    ...textsOf(options.form),
+    ...(limit !== undefined && { limit }),
+    ...(keep && { keep }),
+    labels: labelsOf(out),
+  };
   const job = await service.client.jobs.create(source, wanted);
   service.startWork();
   return run.untilEnd(job, stop);

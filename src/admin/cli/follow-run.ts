@@ -30,7 +30,12 @@ interface SubscriptionFlags {
 }
 
 /** The options of the command. */
-export type FollowFlags = { out: string; from?: string | undefined; once?: boolean } & SubscriptionFlags &
+export type FollowFlags = {
+  out: string;
+  from?: string | undefined;
+  once?: boolean;
+  keep?: boolean | undefined;
+} & SubscriptionFlags &
   Partial<ArchiveForm>;
 
 /** A run for one of the channels, or why there is none. */
@@ -51,7 +56,7 @@ interface FollowedChannel {
  */
 export async function followChannels(
   named: readonly string[],
-  { out, from, once = false, start, checkMinutes, ...given }: FollowFlags,
+  { out, from, once = false, keep, start, checkMinutes, ...given }: FollowFlags,
   service: LocalService,
   stop: AbortSignal,
   report: (line: string, stays?: boolean) => void,
@@ -61,13 +66,14 @@ export async function followChannels(
   if (channels.size === 0) throw new Error('No channel to follow. Name one, or a file with --from.');
   const form = archiveForm(given);
   const files = await findFiles(out, form.format);
-  service.isElsewhere((videoId) => files.has(videoId));
+  // The library gets every text, also of videos that have a file.
+  if (!keep) service.isElsewhere((videoId) => files.has(videoId));
   const followed: FollowedChannel[] = [];
   for (const [name, channel] of channels) {
     const directory = await folderOf({ channel, name, isOnly: channels.size === 1 }, { out, form });
     const open = async (): Promise<FollowRun> => {
       const folder = await ArchiveFiles.open({ out: directory, form }, files);
-      const options = { out: directory, form, checkMinutes, start };
+      const options = { out: directory, form, checkMinutes, start, keep };
       return new FollowRun(await findOrCreate(channel, options, folder, service), directory, service, folder, report);
     };
     followed.push(
@@ -175,7 +181,13 @@ async function resultOf(
 /** The subscription of the directory, or a new one, which begins above what the directory has. A check is due. */
 async function findOrCreate(
   channel: string,
-  { out, checkMinutes, start: wanted, form: { format: _, ...form } }: ArchiveOptions & SubscriptionFlags,
+  {
+    out,
+    checkMinutes,
+    keep = false,
+    start: wanted,
+    form: { format: _, ...form },
+  }: ArchiveOptions & SubscriptionFlags & Pick<FollowFlags, 'keep'>,
   files: ArchiveFiles,
   service: LocalService,
 ): Promise<Subscription> {
@@ -184,11 +196,11 @@ async function findOrCreate(
   const known = await findSubscription(channel, out, files, service);
   if (!known) {
     const start = wanted ?? files.start ?? 'now';
-    return subscriptions.create(channel, { checkMinutes, start, labels, ...textsOf(form) });
+    return subscriptions.create(channel, { checkMinutes, start, keep, labels, ...textsOf(form) });
   }
   if (!isFollowed(known, channel))
     throw new Error(`${out} is the directory of another channel. Choose another directory.`);
-  await subscriptions.change(known.id, { checkMinutes, labels, state: 'active' });
+  await subscriptions.change(known.id, { checkMinutes, keep, labels, state: 'active' });
   await service.check(known.id);
   return subscriptions.get(known.id);
 }

@@ -1,10 +1,17 @@
-import { isChannelTranscriptsError, type ChannelTranscriptsClient } from '@channel-transcripts/client';
+import {
+  isChannelTranscriptsError,
+  type ChannelTranscriptsClient,
+  type SearchOptions,
+  type SearchResult,
+} from '@channel-transcripts/client';
 import { Option, type Command } from 'commander';
-import { ChannelNotFoundError } from '../../domain/errors.js';
+import { ChannelNotFoundError, counted } from '../../domain/errors.js';
 import { parsePlaylistReference } from '../../domain/references/playlist-reference.js';
 import { parseVideoReference } from '../../domain/references/video-reference.js';
 import { JobFields } from '../../jobs/dto/jobs-request.dto.js';
 import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
+import { LibrarySearchQueryDto } from '../../library/dto/library-request.dto.js';
+import { lineText } from '../../transcripts/formats/line-text.js';
 import { PlaylistQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS, ENTRY_MEDIA_TYPES, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import { archiveForm, ArchiveTexts, textsOf, type ArchiveForm } from './archive-files.js';
@@ -29,8 +36,8 @@ type RunLocal = (
 
 /**
  * Adds `transcripts`, which prints what the service would respond, `archive`, which runs an archive job and writes a file for each
- * video of a channel or a playlist, `follow`, which keeps such a directory up to date, and `mcp`, which serves an AI assistant. They
- * need neither a service nor a key.
+ * video of a channel or a playlist, `follow`, which keeps such a directory up to date, `search`, which searches what they
+ * keep, and `mcp`, which serves an AI assistant. They need neither a service nor a key.
  */
 export function addTranscriptCommands(program: Command, run: RunLocal): void {
   const transcripts = program
@@ -58,6 +65,19 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
     .addOption(fieldOption(JobFields, 'limit', 'number of videos at most, the newest ones (default: all)'));
   writesFiles(archive, run, (reference: string, flags: ArchiveFlags, service, stop) =>
     archiveList(reference, flags, service, stop, showLine).catch(naming(LIST)),
+  );
+
+  const search = program
+    .command('search')
+    .description('search what archive and follow have kept with --keep, without a service and keys')
+    .argument('<words>', 'words, "a phrase", -without, beg*');
+  for (const name of ['channel', 'language', 'publishedAfter', 'sort', 'limit'])
+    search.addOption(fieldOption(LibrarySearchQueryDto, name));
+  search.action((words: string, options: SearchOptions) =>
+    run(async ({ client }) => {
+      const json = await client.library.search(words, options);
+      return { json, text: `${json.results.map(passageText).join('\n')}\n${counted(json.total, 'passage')}` };
+    }),
   );
 
   const follow = program
@@ -93,6 +113,11 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
     });
 }
 
+/** A passage as a paragraph with its link. */
+function passageText({ title, videoId, url, text }: SearchResult): string {
+  return `${lineText(title ?? videoId)}  ${url}\n${lineText(text)}\n`;
+}
+
 /** Calls the service for a channel, a playlist or a video. */
 async function call(
   reference: string,
@@ -124,6 +149,7 @@ function writesFiles<Named, Flags extends { out: string }>(
   work: (named: Named, flags: Flags, service: LocalService, stop: AbortSignal) => Promise<CommandResult>,
 ): void {
   command
+    .addOption(new Option('--keep', 'keep the texts in the library, for search'))
     .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
     .addOption(new Option('--front-matter', 'YAML above Markdown').implies({ format: 'markdown' }));
   addTextOptions(command).action((named: Named, flags: Flags) =>

@@ -25,9 +25,9 @@ export interface Stated {
   /** The description for a model, which reads it in each conversation. By default the short one. */
   hint?: string;
   /** What it is when it is absent. */
-  default?: string | number | undefined;
+  default?: string | number | boolean | undefined;
   /** The same, which only the description states: types that are made of the OpenAPI document require a field of a body with a default. */
-  impliedDefault?: string | number | undefined;
+  impliedDefault?: string | number | boolean | undefined;
   required?: boolean;
   nullable?: boolean;
   example?: unknown;
@@ -352,7 +352,7 @@ export function StoredFields<T>(type: Type<T>): Type<Stored<T>> {
   return Repeated as Type<Stored<T>>;
 }
 
-export const defaultOf = ({ default: preset, impliedDefault }: Stated): string | number | undefined =>
+export const defaultOf = ({ default: preset, impliedDefault }: Stated): string | number | boolean | undefined =>
   preset ?? impliedDefault;
 
 /** What a response and a row have of a field that is absent. */

@@ -11,6 +11,7 @@ import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import { JOB_STATES } from '../job-states.js';
 import { CHECK_AGAIN_SECONDS_MAX, JOB_REASONS } from '../job.js';
 import { JobFields } from './jobs-request.dto.js';
+import { keepState } from './keep.js';
 
 /** What a job was created with: one of `channel`, `playlist` and `videos`; the others are null. */
 @ApiSchema({ name: 'JobRequest' })
@@ -66,6 +67,7 @@ export const JobDto = z
     playlist: orNull(Playlist, 'The playlist. Null until it was looked up, and for a job that names none.'),
     request: instanceOf(JobRequestDto).describe('The request that created the job.'),
     labels,
+    keep: keepState,
     summary: JobSummaryDto.describe('Counts of the videos of the job.'),
     hidden: count(
       'How many videos YouTube counts in the list beyond those that it lists, when it was last read to its end. They are ' +
@@ -146,6 +148,7 @@ export const NEW_JOB_EXAMPLE = {
   playlist: null,
   request: { ...storedForm(JobFields, { channel: '@harbourlight', languages: ['en', 'de'] }), videos: null },
   labels: {},
+  keep: 'off',
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
   hidden: 0,
   createdAt: '2026-11-20T16:00:00.000Z',

@@ -7,6 +7,7 @@ import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PageQueryDto } from '../../http/route
 import { As, Kinds, PublishedAfter, Since, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
 import { CURSOR_KIND } from '../results/cursor.js';
+import { Keep } from './keep.js';
 import { Label, Labels } from './labels.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
@@ -79,6 +80,9 @@ export class JobFields extends TextFields {
 
   @Labels()
   labels?: Labels;
+
+  @Keep()
+  keep: boolean;
 }
 
 /** The body of a new job. */

@@ -10,6 +10,7 @@ import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import { SUBSCRIPTION_REASONS, SUBSCRIPTION_STATES } from '../subscription.js';
 import { CURSORS_EXAMPLE, JobSummaryDto, labels } from './job.dto.js';
+import { keepState } from './keep.js';
 import { CreateSubscriptionDto } from './subscriptions-request.dto.js';
 
 /** What a subscription was created with, and what of it was changed since then. */
@@ -40,6 +41,7 @@ export const SubscriptionDto = z
       'The request that created the subscription, with what was changed since then.',
     ),
     labels,
+    keep: keepState,
     startFound: z
       .boolean()
       .nullable()
@@ -160,6 +162,7 @@ export const NEW_SUBSCRIPTION_EXAMPLE = {
     labels: { user: '42' },
   }),
   labels: { user: '42' },
+  keep: 'off',
   startFound: null,
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
   createdAt: '2026-11-20T16:00:00.000Z',

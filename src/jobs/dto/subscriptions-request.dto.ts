@@ -7,6 +7,7 @@ import { Field, field, Fields, OptionalFields, Picked } from '../../http/routes/
 import { PageQueryDto } from '../../http/routes/validation.js';
 import { Kinds, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ResultsQueryDto } from './jobs-request.dto.js';
+import { Keep } from './keep.js';
 import { Label, Labels } from './labels.js';
 import { SUBSCRIPTION_STATES, type Start, type SubscriptionState } from '../subscription.js';
 
@@ -70,11 +71,14 @@ export class CreateSubscriptionDto extends TextFields {
 
   @Labels()
   labels?: Labels;
+
+  @Keep()
+  keep: boolean;
 }
 
 /** What a change sets of the request that created a subscription. */
 export class ChangedFields extends OptionalFields(
-  Picked(CreateSubscriptionDto, 'languages', 'match', 'tracks', 'kinds', 'include', 'chunkSeconds', 'labels'),
+  Picked(CreateSubscriptionDto, 'languages', 'match', 'tracks', 'kinds', 'include', 'chunkSeconds', 'labels', 'keep'),
   { nullable: true },
 ) {}
 

@@ -5,6 +5,8 @@ import type { Channel, Upload } from '../../domain/transcript.js';
 import { VideoPlatform, type UploadsListPage } from '../../platform/video-platform.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { TranscriptCache } from '../../transcripts/cache/transcript-cache.js';
+import { keptText, type KeptText } from '../../transcripts/kept/kept-text.js';
+import { KeptTexts } from '../../transcripts/kept/kept-texts.js';
 import type { TranscriptText } from '../../transcripts/cache/transcript-text.js';
 import type { Call } from '../../transcripts/call.js';
 import { GzipMember } from '../../transcripts/cache/gzip-member.js';
@@ -78,6 +80,7 @@ export class SliceReader {
     private readonly transcripts: TranscriptsService,
     private readonly cache: TranscriptCache,
     private readonly quota: QuotaService,
+    private readonly texts: KeptTexts,
   ) {}
 
   /**
@@ -120,12 +123,16 @@ export class SliceReader {
     if (videos.length === 0) return { type: 'nothing_due' };
     let plan = await this.plan(slice, videos, stop);
     if ('type' in plan && isUsedUp(plan)) {
-      videos = await this.freeVideos(slice.job);
+      videos = await this.freeVideos(slice);
       if (videos.length > 0) plan = await this.plan(slice, videos, stop);
     }
     if ('type' in plan) return plan;
     try {
-      const read = await this.read(plan, videos, { withPositions: slice.subscription === null });
+      const kept: KeptText[] = [];
+      const read = await this.read(plan, videos, {
+        withPositions: slice.subscription === null,
+        ...(slice.job.request.keep && { onKept: (text) => void kept.push(text) }),
+      });
       const stopped = stop.aborted;
       const retry = slice.subscription ? followedRetry : archiveRetry;
       const conditions = { blocked: isBlocked(read), stopped, nowMs: slice.nowMs, retry };
@@ -137,6 +144,7 @@ export class SliceReader {
       const results = {
         reservation: plan.reservation,
         ...storedForms(decisions, slice.subscription && slice.job.channel),
+        kept: slice.job.request.keep ? kept : undefined,
       };
       return { outcome, results, decided, pending: read.length - decided.length };
     } catch (error) {
@@ -156,10 +164,10 @@ export class SliceReader {
     videos: readonly PendingVideo[],
     stop: AbortSignal,
   ): Promise<CallPlan | SliceOutcome> {
-    const { job, organizationId, keyId } = slice;
+    const { job, organizationId, keyId, keeps } = slice;
     const again = triedAgain(videos);
     const source = () => Promise.resolve({ ...headerOf(job), uploads: videos.map(requestedUpload) });
-    const payer = { organizationId, keyId, requestId: job.id };
+    const payer = { organizationId, keyId, requestId: job.id, keeps };
     const options = { startedAtMs: performance.now(), responseEnd: stop, background: true };
     try {
       return await this.transcripts.prepare({ source, ...job.request, again }, payer, options);
@@ -171,14 +179,18 @@ export class SliceReader {
   }
 
   /** Some pending videos that cost nothing: other organizations have paid for them, or it is known why they have no text. */
-  private async freeVideos({ id, request }: JobDto): Promise<PendingVideo[]> {
+  private async freeVideos({ job: { id, request }, organizationId, keeps }: ClaimedSlice): Promise<PendingVideo[]> {
     // Another choice each time, so that of a long list each one has its turn.
     const pending = await this.store.pendingVideos(id, { count: FREE_VIDEOS_LOOKED_UP, random: true });
     for (let from = 0; from < pending.length; from += FREE_VIDEOS_PART) {
       const part = pending.slice(from, from + FREE_VIDEOS_PART);
       const ids = part.map(({ upload }) => upload.videoId);
-      const cached = await this.cache.getMany(ids, languageChoice(request), triedAgain(part));
-      const free = part.filter((video, index) => cached[index] ?? requestedUpload(video).failure);
+      const choice = languageChoice(request);
+      const cached = await this.cache.getMany(ids, choice, triedAgain(part));
+      const kept = await this.texts.find(organizationId, keeps ? ids : [], choice);
+      const isKnown = (video: PendingVideo, index: number): boolean =>
+        cached[index] !== undefined || kept.has(video.upload.videoId) || requestedUpload(video).failure !== null;
+      const free = part.filter(isKnown);
       if (free.length > 0) return free.slice(0, SLICE_VIDEOS).sort((one, other) => one.position - other.position);
     }
     return [];
@@ -188,19 +200,28 @@ export class SliceReader {
    * Fetches the videos of a plan, which is settled when its slice is stored.
    *
    * @param options.withPositions whether the entries state their place in the list, which a feed does not have
+   * @param options.onKept gets each text as it is kept
    */
   private async read(
     plan: CallPlan,
     videos: readonly PendingVideo[],
-    { withPositions }: { withPositions: boolean },
+    { withPositions, onKept }: { withPositions: boolean; onKept?: (text: KeptText) => void },
   ): Promise<Omit<Decision, 'disposition'>[]> {
-    const delivery = this.transcripts.deliver(plan, RULES);
+    const texts = new Map<string, Parameters<typeof keptText>[1]>();
+    const onText =
+      onKept && (({ videoId }: Upload, outcome: Parameters<typeof keptText>[1]) => void texts.set(videoId, outcome));
+    const delivery = this.transcripts.deliver(plan, { ...RULES, ...(onText && { onText }) });
+    const listedBy = plan.header.type === 'channel' ? plan.header.channel : null;
     const positions = new Map(videos.map(({ position, upload }) => [upload.videoId, position]));
     const entries = new Map<string, Pick<Decision, 'entry' | 'text'>>();
     for await (const event of delivery.events('as-finished')) {
       if (event.type !== 'result') continue;
       // Joined at once: the text belongs to the delivery, which releases it with the next event.
       const { entry } = event;
+      const outcome = texts.get(entry.videoId);
+      const upload = videos.find((video) => video.upload.videoId === entry.videoId)?.upload;
+      if (outcome && upload) onKept?.(await keptText(upload, outcome, plan.languages, listedBy));
+      texts.delete(entry.videoId);
       entries.set(entry.videoId, {
         entry,
         text: GzipMember.join(entryJson('', entry, '', withPositions ? positions.get(entry.videoId) : undefined)),

@@ -7,6 +7,8 @@ import { PLANS, planIncludes, type Plan } from '../../domain/plan.js';
 import { unlistedVideo, VIDEO_FAILURE_CODES, Upload } from '../../domain/transcript.js';
 import { fromStored } from '../../http/routes/validation.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
+import { keptParameters } from '../../transcripts/kept/kept-text.js';
+import { KeptTexts } from '../../transcripts/kept/kept-texts.js';
 import type { CheckedPage } from './check.js';
 import { CreateSubscriptionDto } from '../dto/subscriptions-request.dto.js';
 import type { JobState } from '../job-states.js';
@@ -41,6 +43,7 @@ export interface WaitingJobs {
 
 type ClaimedRow = Changed & {
   plan: Plan | null;
+  keeps: boolean;
   kind: ClaimedSlice['kind'];
   due_at: string;
   due_age_ms: number;
@@ -59,6 +62,7 @@ export class SliceRepository {
   constructor(
     private readonly database: DataSource,
     private readonly environment: Environment,
+    private readonly texts: KeptTexts,
   ) {}
 
   /**
@@ -70,7 +74,7 @@ export class SliceRepository {
   async claim(organizationId: string | null, withLists = true): Promise<ClaimedSlice | undefined> {
     const claim = randomUUID();
     const [row] = await this.database.query<ClaimedRow[]>(
-      `SELECT ${CHANGED}, CASE WHEN organization.deleted_at IS NULL THEN organization.plan END AS plan,
+      `SELECT ${CHANGED}, CASE WHEN organization.deleted_at IS NULL THEN organization.plan END AS plan, organization.keeps,
               coalesce(job_slice_kind(result.job, $4), 'videos') AS kind,
               (result.job).next_check_at::text AS due_at,
               (extract(epoch FROM clock_now() - (result.job).next_check_at) * 1000)::double precision AS due_age_ms,
@@ -80,11 +84,11 @@ export class SliceRepository {
       [claim, this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS, organizationId, withLists],
     );
     if (!row) return undefined;
-    const { key_id: keyId, plan, kind, continuation, setbacks } = row;
+    const { key_id: keyId, plan, keeps, kind, continuation, setbacks } = row;
     const changed = logChange('claim', row);
     const subscription = subscriptionOf(row, changed);
     const nowMs = row.now.getTime();
-    return { ...changed, claim, kind, keyId, plan, continuation, setbacks, nowMs, subscription };
+    return { ...changed, claim, kind, keyId, plan, keeps, continuation, setbacks, nowMs, subscription };
   }
 
   /**
@@ -199,12 +203,15 @@ export class SliceRepository {
     results?: VideoResults,
   ): Promise<(ChangedJob & { charged: number }) | undefined> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
-    const { reservation, fetched = 0, videos = [], entries = Buffer.alloc(0) } = results ?? {};
-    const statement = `SELECT result.charged, ${CHANGED} FROM job_commit_slice($1, $2, $3, $4, $5, $6) result`;
+    const { reservation, fetched = 0, videos = [], entries = Buffer.alloc(0), kept } = results ?? {};
+    const keep = results === undefined ? '' : ', library_keep(result.job, $7, $8, $9)';
+    const statement = `SELECT result.charged, ${CHANGED}${keep} FROM job_commit_slice($1, $2, $3, $4, $5, $6) result`;
     const end = { state, reason, delay_seconds: delaySeconds, setbacks, restart_list: restartList };
     const check = { is_check: kind === 'check', due_at: subscription?.dueAt, claimed_state: job.state };
     const slice = JSON.stringify({ ...end, ...check, reservation_id: reservation?.id, fetched, videos });
-    const values = [job.id, claim, slice, entries, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
+    const values: unknown[] = [job.id, claim, slice, entries, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
+    const parameters = kept && keptParameters(kept);
+    if (results) values.push(parameters?.kept ?? null, parameters?.entries ?? null, this.texts.bytesMax);
     const [row] = await inTurn(this.database, organizationId, () =>
       this.database.query<(Changed & { charged: number })[]>(statement, values),
     );

@@ -4,6 +4,7 @@ import type { Channel, Playlist, Upload, VideoFailureCode } from '../../domain/t
 import type { UploadsListPage } from '../../platform/video-platform.js';
 import type { OpenReservation } from '../../quota/settlement-retries.js';
 import { RETRY_DELAYS_SECONDS, uploadAgeSeconds, type FailedTry, type Retry } from '../../transcripts/finality.js';
+import type { KeptText } from '../../transcripts/kept/kept-text.js';
 import { type Entry, statesBlock } from '../../transcripts/delivery/transcript-events.js';
 import type { ChangedJob } from '../job-row.js';
 import type { JobReason } from '../job.js';
@@ -24,6 +25,8 @@ export interface ClaimedSlice extends ChangedJob {
   keyId: string;
   /** The plan of the organization; null when it was deleted. */
   plan: Plan | null;
+  /** Whether the library of the organization has texts. */
+  keeps: boolean;
   /** What it is about: a page of the list, a page of a check, or videos, when neither of them is due. */
   kind: 'listing' | 'check' | 'videos';
   /** Where the list goes on; null for its first page. */
@@ -82,6 +85,8 @@ export interface VideoResults {
   videos: readonly VideoChange[];
   /** The stored forms of the decided videos. */
   entries: Buffer;
+  /** Their texts, when the job keeps them. */
+  kept?: KeptText[] | undefined;
 }
 
 /** The SQLSTATE of a slice whose reservation ended before it was stored. */

@@ -84,7 +84,7 @@ export const getUsage = defineTool({
   limitsConcurrency: false,
   effect: 'reads',
   input: class NoInput {},
-  output: Usage.omit({ history: true }),
+  output: Usage.omit({ history: true, library: true }),
   async run(_input, { caller }, { quota }) {
     const usage = await quota.usage(caller.organization.id, caller.keyId);
     const { plan, period, limit, used, reserved, remaining, key } = usage;

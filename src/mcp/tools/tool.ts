@@ -12,6 +12,7 @@ import { JobsService } from '../../jobs/jobs.service.js';
 import { FeedService } from '../../jobs/results/feed.service.js';
 import type { SubscriptionReason } from '../../jobs/subscription.js';
 import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
+import { LibraryService } from '../../library/library.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { codeSpan } from '../../transcripts/formats/markdown.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
@@ -32,6 +33,7 @@ export class ToolServices {
     readonly jobs: JobsService,
     readonly subscriptions: SubscriptionsService,
     readonly feed: FeedService,
+    readonly library: LibraryService,
   ) {}
 }
 

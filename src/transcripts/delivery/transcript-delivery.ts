@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Includable, Upload, VideoFailure } from '../../domain/transcript.js';
 import { withTimeout } from '../../domain/waiting.js';
+import type { CachedOutcome } from '../cache/transcript-cache.js';
 import type { CallPlan, PlannedVideo } from '../call-plan.js';
 import type { Summary } from '../dto/transcripts-response.dto.js';
 import { CallEnded } from '../call.js';
@@ -41,6 +42,8 @@ export interface DeliveryRules {
   settle(fetched: number): Promise<void>;
   /** Called with each entry that is yielded. */
   onEntry(entry: Entry): void;
+  /** Called with each outcome that has a text, as it is cached. */
+  onText?(upload: Upload, outcome: CachedOutcome & { ok: true }): void;
   /** The failure of a video whose reading met an unexpected error. Throws the error when it is for the reader. */
   onBug(upload: Upload, error: unknown): VideoFailure;
 }
@@ -138,7 +141,7 @@ export class Delivery {
       const entries: Entry[] = [];
       for (const video of batch) {
         const { upload, outcome } = video;
-        const entry = outcome ? entryOf(upload, outcome, true, this.form) : await this.fetching.get(video);
+        const entry = outcome ? this.entryOf(upload, outcome, true) : await this.fetching.get(video);
         if (!entry) throw new Error('The entry was sent already.');
         entries.push(entry.ok && sent.has(video) ? { ...entry, cached: true } : entry);
         sent.add(video);
@@ -174,7 +177,7 @@ export class Delivery {
         this.plan.held.addFetched(outcome.transcript.deflated);
         if (!this.plan.held.mayFetch) for (const each of this.waiting) each.abort(FULL);
       }
-      return entryOf(upload, outcome, !own, this.form);
+      return this.entryOf(upload, outcome, !own);
     } catch (error) {
       if (error === FULL) return this.giveUp(upload, BUFFER_FULL);
       if (error instanceof CallEnded)
@@ -186,6 +189,11 @@ export class Delivery {
       this.open.delete(fetch);
       this.waiting.delete(fetch);
     }
+  }
+
+  private entryOf(upload: Upload, outcome: CachedOutcome, cached: boolean): Entry {
+    if (outcome.ok) this.rules.onText?.(upload, outcome);
+    return entryOf(upload, outcome, cached, this.form);
   }
 
   /** The entry of a video that failed for a cause within the service. */

@@ -114,7 +114,7 @@ const TEST_EVENT_SCHEMA = {
 };
 
 /** The feature that an event is about describes its schema. */
-const EVENT_SCHEMAS = ['JobEvent', 'UploadEvent', 'SubscriptionEvent', 'QuotaEvent'].map((name) => ({
+const EVENT_SCHEMAS = ['JobEvent', 'UploadEvent', 'SubscriptionEvent', 'QuotaEvent', 'LibraryEvent'].map((name) => ({
   $ref: getSchemaPath(name),
 }));
 
@@ -124,7 +124,7 @@ export const EVENT_CALLBACKS: NonNullable<ApiOperationOptions['callbacks']> = {
     '{$request.body#/url}': {
       post: {
         operationId: 'receiveJobEvent',
-        summary: 'An event of an archive job, of a subscription or of the quota, or a test event',
+        summary: 'An event of an archive job, of a subscription, of the quota or of the library, or a test event',
         description:
           'The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` sign the message as Standard Webhooks defines it.',
         security: [],

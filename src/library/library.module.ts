@@ -1,0 +1,23 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
+import { BackgroundModule } from '../background/background-loops.js';
+import { JobsModule } from '../jobs/jobs.module.js';
+import { MetricsRegistryModule } from '../observability/metrics-registry.js';
+import { TranscriptsModule } from '../transcripts/transcripts.module.js';
+import { LibraryController } from './library.controller.js';
+import { LibraryService } from './library.service.js';
+import { LibraryUpkeep } from './library-upkeep.js';
+
+/** What organizations keep, and its search. */
+@Module({
+  imports: [AuthModule, BackgroundModule, JobsModule, MetricsRegistryModule, TranscriptsModule],
+  controllers: [LibraryController],
+  providers: [LibraryService],
+  exports: [LibraryService],
+})
+export class LibraryModule {
+  /** @param as the upkeep, which is of all organizations, is work of the service alone */
+  static with(as: 'service' | 'command'): DynamicModule {
+    return { module: LibraryModule, providers: as === 'service' ? [LibraryUpkeep] : [] };
+  }
+}

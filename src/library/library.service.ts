@@ -1,0 +1,266 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { queryWithDeadline } from '../database/query-with-deadline.js';
+import type { Actor, Caller } from '../domain/caller.js';
+import { fixedError } from '../domain/errors.js';
+import { toPage, UnknownCursorError } from '../domain/page.js';
+import { nextTurn } from '../domain/waiting.js';
+import { Channel, type Segment } from '../domain/transcript.js';
+import { parseVideoReference } from '../domain/references/video-reference.js';
+import { labelOf } from '../jobs/dto/labels.js';
+import { wantedValues } from '../jobs/list-filter.js';
+import { CallRate } from '../rate-limit/call-rate.js';
+import { fromJson } from '../transcripts/cache/keyed-codec.js';
+import { inflate, readTranscript } from '../transcripts/cache/transcript-text.js';
+import { secondUrl } from '../transcripts/formats/markdown.js';
+import { KeptVideo } from '../transcripts/kept/kept-text.js';
+import { type KeptTextRow, textOfRow } from '../transcripts/kept/kept-texts.js';
+import type { LibrarySearchQueryDto, LibraryVideosQueryDto } from './dto/library-request.dto.js';
+import type {
+  DeletedVideosDto,
+  LibraryVideo,
+  LibraryVideosDto,
+  SearchResult,
+  SearchResultsDto,
+} from './dto/library-response.dto.js';
+import { excerptOf } from './excerpt.js';
+import { parseQuery } from './search-query.js';
+
+/** A page of results counts as a call for so much text that it reads, which takes about 30 ms. */
+const BYTES_PER_CALL = 1024 * 1024;
+
+/** The newest passages that match, among which the rank decides. */
+const CANDIDATES_MAX = 2_000;
+const TOTAL_MAX = 1_000;
+
+export class NotInLibraryError extends fixedError(
+  'not_found',
+  'The library has no video with this ID. List its videos with GET /library/videos.',
+) {}
+
+/** What is searched or listed. */
+type Filter = Pick<LibraryVideosQueryDto, 'channel' | 'label' | 'language' | 'publishedAfter'>;
+
+interface PassageRow {
+  text_id: string;
+  language: string;
+  published_ms: number;
+  first_segment: number;
+  end_segment: number;
+  total: number;
+}
+
+interface TextRow extends KeptTextRow {
+  id: string;
+  video_id: string;
+  video: string;
+}
+
+/** The text is in the library of the organization $1, and has what a filter wants: $2 label, $3 channels, $4 language, $5 time. */
+const WANTED = `
+  text.organization_id = $1 AND text.deleted_at IS NULL AND ($2::text IS NULL OR $2 = ANY (text.labels))
+    AND ($3::text[] IS NULL OR text.channel_id = ANY ((SELECT library_channels($1, $3))::text[]))`;
+
+/** A passage that matches $6. */
+const MATCHING = `
+  FROM library_passages passage JOIN library_texts text ON text.id = passage.text_id
+  WHERE passage.organization_id = $1 AND passage.words @@ $6::tsquery AND ${WANTED}
+    AND ($4::text IS NULL OR lower(passage.language) = lower($4) OR lower(passage.language) LIKE lower($4) || '-%')
+    AND ($5::timestamptz IS NULL OR passage.published_at >= $5)`;
+
+const COLUMNS = `text_id, language, (extract(epoch FROM published_at) * 1000)::double precision AS published_ms, first_segment, end_segment`;
+const OWN_COLUMNS = COLUMNS.replaceAll(/(text_id|language|published_at|first_segment|end_segment)/g, 'passage.$1');
+
+/** $7 count, $8 rank of the first one. */
+const BY_RELEVANCE = `
+  WITH found AS MATERIALIZED (
+    SELECT passage.* ${MATCHING} ORDER BY passage.published_at DESC, passage.text_id DESC LIMIT ${CANDIDATES_MAX}
+  )
+  SELECT ${COLUMNS}, (SELECT least(count(*), ${TOTAL_MAX})::integer FROM found) AS total
+    FROM found ORDER BY ts_rank_cd('{1,1,1,1}', words, $6::tsquery) DESC, published_at DESC, text_id DESC, first_segment, language
+    LIMIT $7 OFFSET $8`;
+
+/** $7 count, $8 to $11 the place of the passage before the first one, null for none. */
+const NEWEST = `
+  SELECT page.*, (SELECT count(*)::integer FROM (SELECT ${MATCHING} LIMIT ${TOTAL_MAX}) counted) AS total FROM (
+    SELECT ${OWN_COLUMNS} ${MATCHING} AND ($8::double precision IS NULL OR passage.published_at <= to_timestamp($8 / 1000)
+        AND (passage.published_at < to_timestamp($8 / 1000) OR passage.text_id < $9::bigint
+          OR passage.text_id = $9::bigint AND (passage.first_segment, passage.language) > ($10::integer, $11::text)))
+      ORDER BY passage.published_at DESC, passage.text_id DESC, passage.first_segment, passage.language LIMIT $7
+  ) page`;
+
+const TEXTS = `
+  SELECT id, video_id, video, entry, entry_bytes, entry_crc FROM library_texts
+    WHERE organization_id = $1 AND id = ANY ($2) AND deleted_at IS NULL`;
+
+/** A video as its newest text has it, with the languages and labels of all. $6 count, $7 and $8 the place before. */
+const VIDEOS = `
+  SELECT text.id, text.video_id, text.video, text.kept_at, (extract(epoch FROM text.published_at) * 1000)::double precision AS published_ms,
+         ARRAY(SELECT DISTINCT unnest(each.languages) FROM library_texts each
+           WHERE each.organization_id = $1 AND each.video_id = text.video_id AND each.deleted_at IS NULL ORDER BY 1) AS languages,
+         ARRAY(SELECT DISTINCT unnest(each.labels) FROM library_texts each
+           WHERE each.organization_id = $1 AND each.video_id = text.video_id AND each.deleted_at IS NULL ORDER BY 1) AS labels
+    FROM library_texts text WHERE ${WANTED}
+      AND ($4::text IS NULL OR EXISTS (SELECT FROM unnest(text.languages) has WHERE lower(has) = lower($4) OR lower(has) LIKE lower($4) || '-%'))
+      AND ($5::timestamptz IS NULL OR text.published_at >= $5)
+      AND ($7::double precision IS NULL OR (text.published_at, text.id) < (to_timestamp($7 / 1000), $8::bigint))
+      AND NOT EXISTS (SELECT FROM library_texts other WHERE other.organization_id = $1 AND other.video_id = text.video_id
+        AND other.deleted_at IS NULL AND other.id > text.id)
+    ORDER BY text.published_at DESC, text.id DESC LIMIT $6`;
+
+interface VideoRow {
+  id: string;
+  video_id: string;
+  video: string;
+  kept_at: Date;
+  published_ms: number;
+  languages: string[];
+  labels: string[];
+}
+
+/** $4 who deletes it, $5 what, as the audit trail names it. */
+const DELETE = `
+  WITH deleted AS MATERIALIZED (SELECT library_delete($1, $2, $3) AS videos)
+  SELECT videos, CASE WHEN videos > 0 THEN audit_record($4, 'library.deleted', $1, $5, jsonb_build_object('videos', videos), NULL) END
+    FROM deleted`;
+
+const StoredVideo = KeptVideo.extend({ channel: Channel.partial({ handle: true }).nullable() });
+
+/** Searches, lists and deletes what an organization keeps. */
+@Injectable()
+export class LibraryService {
+  constructor(
+    private readonly database: DataSource,
+    private readonly rate: CallRate,
+  ) {}
+
+  /**
+   * The passages that a query finds. Counts as so many calls as it reads texts for.
+   *
+   * @throws InvalidRequestError | UnknownCursorError
+   */
+  async search(caller: Caller, query: LibrarySearchQueryDto): Promise<SearchResultsDto> {
+    const { id: organizationId } = caller.organization;
+    const parsed = parseQuery(query.q);
+    const { limit, after, sort } = query;
+    const values = [...filterValues(organizationId, query), parsed.condition, limit + 1];
+    const place = sort === 'newest' ? placeOf(after, NEWEST_CURSOR) : placeOf(after, RANK_CURSOR);
+    const [first = 0] = place ?? [];
+    const rows = await queryWithDeadline<PassageRow[]>(
+      this.database,
+      sort === 'newest' ? NEWEST : BY_RELEVANCE,
+      sort === 'newest' ? [...values, ...(place ?? [null, null, null, null])] : [...values, first],
+    );
+    const page = rows.slice(0, limit);
+    const texts = await this.texts(organizationId, page);
+    const results: SearchResult[] = [];
+    for (const row of page) {
+      const text = texts.get(row.text_id);
+      const segments = text?.transcript.get(row.language);
+      if (!text || !segments) continue;
+      await nextTurn();
+      const { start, text: excerpt, matches, firstMatch } = excerptOf(segments, row, parsed);
+      results.push({
+        ...{ videoId: text.videoId, title: text.video.title, channel: channelOf(text.video) },
+        publishedAt: text.video.publishedAt,
+        ...{ language: row.language, generated: text.video.tracks[row.language]?.generated ?? null, start },
+        ...{ url: secondUrl(text.videoId, firstMatch), text: excerpt, matches },
+      });
+    }
+    const last = rows.length > limit ? page.at(-1) : undefined;
+    const next = sort === 'newest' ? last && newestCursor(last) : last && String(Number(first) + limit);
+    const bytes = [...texts.values()].reduce((sum, text) => sum + text.bytes, 0);
+    const calls = Math.ceil(bytes / BYTES_PER_CALL);
+    if (calls > 1) await this.rate.count(caller, { calls: calls - 1 });
+    return { results, next: next ?? null, total: rows[0]?.total ?? 0 };
+  }
+
+  /** A page of the videos, newest first, without their texts. @throws UnknownCursorError */
+  async videos(organizationId: string, query: LibraryVideosQueryDto): Promise<LibraryVideosDto> {
+    const { limit, after } = query;
+    const place = placeOf(after, VIDEO_CURSOR) ?? [null, null];
+    const values = [...filterValues(organizationId, query), limit + 1, ...place];
+    const rows = await queryWithDeadline<VideoRow[]>(this.database, VIDEOS, values);
+    const cursorOf = ({ published_ms, id }: VideoRow): string => `${published_ms}.${id}`;
+    const { items, next } = toPage(rows, limit, cursorOf);
+    return { videos: items.flatMap((row) => toVideo(row) ?? []), next };
+  }
+
+  /** Deletes what is kept of a video. @param reference its ID or URL @throws NotInLibraryError */
+  async deleteVideo(organizationId: string, reference: string, actor: Actor): Promise<void> {
+    const videoId = parseVideoReference(reference);
+    const videos = videoId === undefined ? 0 : await this.delete(organizationId, { videoId }, videoId, actor);
+    if (videos === 0) throw new NotInLibraryError();
+  }
+
+  /** Deletes what is kept of a channel. @param channel as `wantedValues` has it */
+  async deleteChannel(organizationId: string, channel: string, actor: Actor): Promise<DeletedVideosDto> {
+    const [, channels] = wantedValues({ channel });
+    return { videos: await this.delete(organizationId, { channels }, channel, actor) };
+  }
+
+  private async delete(
+    organizationId: string,
+    { videoId = null, channels = null }: { videoId?: string | null; channels?: string[] | null },
+    target: string,
+    actor: Actor,
+  ): Promise<number> {
+    const values = [organizationId, videoId, channels, actor, target];
+    const [row] = await queryWithDeadline<{ videos: number }[]>(this.database, DELETE, values, organizationId);
+    return row?.videos ?? 0;
+  }
+
+  /** The texts of passages, which can have been deleted meanwhile. */
+  private async texts(organizationId: string, rows: readonly PassageRow[]) {
+    const ids = [...new Set(rows.map(({ text_id }) => text_id))];
+    const found = await queryWithDeadline<TextRow[]>(this.database, TEXTS, [organizationId, ids]);
+    const texts = new Map<
+      string,
+      { videoId: string; video: StoredVideo; bytes: number; transcript: ReadonlyMap<string, readonly Segment[]> }
+    >();
+    for (const row of found) {
+      const video = fromJson(Buffer.from(row.video), StoredVideo);
+      if (!video) continue;
+      const transcript = await readTranscript(await inflate(textOfRow(row)));
+      texts.set(row.id, { videoId: row.video_id, video, bytes: row.entry_bytes, transcript });
+    }
+    return texts;
+  }
+}
+type StoredVideo = ReturnType<typeof StoredVideo.parse>;
+
+/** $1 to $5 of the statements. */
+function filterValues(organizationId: string, { channel, label, language, publishedAfter }: Filter): unknown[] {
+  const [, channels] = wantedValues({ channel });
+  const pair = label === undefined ? undefined : Object.entries(labelOf(label))[0]?.join(':');
+  return [organizationId, pair ?? null, channels, language ?? null, publishedAfter ?? null];
+}
+
+const RANK_CURSOR = /^([0-9]{1,4})$/;
+const NEWEST_CURSOR = /^(-?[0-9]{1,15})\.([0-9]{1,18})\.([0-9]{1,9})\.([A-Za-z0-9-]{1,40})$/;
+const VIDEO_CURSOR = /^(-?[0-9]{1,15})\.([0-9]{1,18})$/;
+
+const newestCursor = ({ published_ms, text_id, first_segment, language }: PassageRow): string =>
+  [published_ms, text_id, first_segment, language].join('.');
+
+/** @throws UnknownCursorError */
+function placeOf(after: string | undefined, form: RegExp): string[] | undefined {
+  if (after === undefined) return undefined;
+  const [, ...place] = form.exec(after) ?? [];
+  if (place.length === 0) throw new UnknownCursorError(after);
+  return place;
+}
+
+function channelOf({ channel }: StoredVideo): Channel | null {
+  return channel && { id: channel.id, name: channel.name, handle: channel.handle ?? null };
+}
+
+function toVideo({ video_id: videoId, video, kept_at, languages, labels }: VideoRow): LibraryVideo | undefined {
+  const stored = fromJson(Buffer.from(video), StoredVideo);
+  if (!stored) return undefined;
+  const { title, publishedAt, durationSeconds } = stored;
+  return {
+    ...{ videoId, title, url: `https://www.youtube.com/watch?v=${videoId}`, channel: channelOf(stored) },
+    ...{ publishedAt, durationSeconds, languages, labels, keptAt: kept_at.toISOString() },
+  };
+}
