@@ -28,30 +28,37 @@ beforeEach(() => {
 });
 afterEach(() => void jest.restoreAllMocks());
 
-const startProvider = () => TestIdentityProvider.start([{ id: 'reports', claims: { org_id: 'acme' } }]);
+let providerKeys: JWK[];
+beforeAll(async () => {
+  provider = await TestIdentityProvider.start([{ id: 'reports', claims: { org_id: 'acme' } }]);
+  providerKeys = [...provider.keys];
+});
+afterAll(() => provider.stop());
 
-/** For each test a provider whose keys the service has not read. */
+/** For each test a service that has not read the keys of the provider. */
 function useProvider(): void {
   beforeEach(async () => {
-    provider = await startProvider();
+    await provider.useKeys(...providerKeys);
+    await provider.requests();
     service = await startService({
       environment: { OIDC_ISSUER: provider.issuer, OIDC_AUDIENCE: AUDIENCE, TRUST_PROXY: '1' },
     });
     const { id } = await service.organization();
     await service.query(`UPDATE organizations SET external_id = 'acme' WHERE id = '${id}'`);
   });
-  afterEach(async () => {
-    await provider.stop();
-    await service.close();
-  });
+  afterEach(() => service.close());
 }
 
 let addresses = 0;
 
-async function call(token: string): Promise<{ status: number; code: string | undefined; retryAfter: unknown }> {
+/** Calls come from different addresses: one that sends many invalid tokens is refused. */
+function fromAddress(): { 'X-Forwarded-For': string } {
   addresses += 1;
-  const headers = { 'X-Forwarded-For': `198.18.${addresses >> 8}.${addresses & 255}` };
-  const { status, body, headers: sent } = await service.get('/usage', token, headers);
+  return { 'X-Forwarded-For': `198.18.${addresses >> 8}.${addresses & 255}` };
+}
+
+async function call(token: string): Promise<{ status: number; code: string | undefined; retryAfter: unknown }> {
+  const { status, body, headers: sent } = await service.get('/usage', token, fromAddress());
   return { status, code: body.error?.code, retryAfter: sent['retry-after'] };
 }
 
@@ -71,7 +78,7 @@ describe('the keys of the provider', () => {
     expect(await provider.requests()).toEqual({ '/.well-known/openid-configuration': 1, [JWKS]: 1 });
 
     const [old] = provider.keys;
-    await provider.useKeys(await newKey('second', 'ES256'), ...(old ? [old] : []));
+    await provider.useKeys(await newKey('second'), ...(old ? [old] : []));
     pass(MINUTE_MS);
     expect(await call(await provider.token('reports'))).toMatchObject(ok);
     expect(await call(token)).toMatchObject(ok);
@@ -93,7 +100,8 @@ describe('the keys of the provider', () => {
   it('are renewed ten minutes later beside the calls, once for any number of them at once', async () => {
     const token = await provider.token('reports');
     expect(await call(token)).toMatchObject(ok);
-    await provider.useKeys(await newKey('second'));
+    // A client of the provider needs a key for RS256.
+    await provider.useKeys(await newKey('second', 'RS256'));
     await provider.requests();
     pass(9 * MINUTE_MS);
     expect(await call(token)).toMatchObject(ok);
@@ -148,12 +156,7 @@ describe('a provider of any content', () => {
   let keys: object[] | undefined;
   let whileAsked: () => void;
   let other: TestService;
-  // It only signs.
-  beforeAll(async () => {
-    provider = await startProvider();
-  });
-  afterAll(() => provider.stop());
-  beforeEach(async () => {
+  const start = async () => {
     [asked, keys, whileAsked] = [[], undefined, () => undefined];
     server = createServer((request, response) => {
       asked.push(request.url ?? '');
@@ -163,12 +166,12 @@ describe('a provider of any content', () => {
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
     issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    other = await startService({ environment: { OIDC_ISSUER: issuer, OIDC_AUDIENCE: AUDIENCE } });
-  });
-  afterEach(async () => {
+    other = await startService({ environment: { OIDC_ISSUER: issuer, OIDC_AUDIENCE: AUDIENCE, TRUST_PROXY: '1' } });
+  };
+  const stop = async () => {
     await other.close();
     server.close();
-  });
+  };
 
   const publicOf = ({ kty, kid, use, alg, crv, n, e, x, y }: JWK): Partial<Record<keyof JWK, unknown>> => ({
     ...{ kty, kid, use, alg, crv, n, e, x, y },
@@ -185,94 +188,108 @@ describe('a provider of any content', () => {
     ['a key of an unknown type', 'ES512', { kty: 'XX' }],
   ];
 
-  it.each(unusable)('with %s is asked for it again, as for an unknown one', async (_name, alg, broken) => {
-    const [good, key] = [await newKey('good'), await newKey('broken', alg)];
-    keys = [publicOf(good), { ...publicOf(key), ...broken }];
-    const token = await signed(key);
-    for (let count = 0; count < 3; count += 1) {
-      const { status, body } = await other.get('/usage', token);
-      expect([status, body.error.code, body.error.message]).toEqual([
-        ...[401, 'invalid_token'],
-        'The access token is signed with a key that the provider does not publish in a usable form (kid).',
-      ]);
-    }
-    expect(asked).toHaveLength(2);
-    keys = [publicOf(good), publicOf(key)];
-    pass(MINUTE_MS);
-    // The token is accepted, and its organization is none of this service.
-    expect((await other.get('/usage', token)).body.error.code).toBe('organization_not_linked');
-    expect(asked).toHaveLength(4);
-    expect(other.logs.join('')).not.toContain('"stack"');
-  });
-
-  it.each([...unusable.slice(0, 1), ['nothing', 'RS256', undefined] as const])(
-    'with %s and no usable key counts as one that fails: known keys go on, and otherwise tokens are 503',
-    async (_name, alg, broken) => {
-      const key = await newKey('key', alg);
-      const token = await signed(key);
-      keys = broken ? [{ ...publicOf(key), ...broken }] : [];
-      expect((await other.get('/usage', token)).status).toBe(503);
-      keys = [publicOf(key)];
-      pass(5_000);
-      expect((await other.get('/usage', token)).status).toBe(403);
-      keys = broken ? [{ ...publicOf(key), ...broken }] : [];
-      pass(10 * MINUTE_MS);
+  describe('with one key that cannot be used', () => {
+    beforeAll(start);
+    afterAll(stop);
+    beforeEach(() => {
       asked.length = 0;
-      expect((await other.get('/usage', token)).status).toBe(403);
-      await until(() => other.logs.filter((line) => line.includes('identity_provider_unavailable')).length === 2);
+      pass(MINUTE_MS);
+    });
+
+    it.each(unusable)('with %s is asked for it again, as for an unknown one', async (name, alg, broken) => {
+      const [good, key] = [await newKey('good'), await newKey(name, alg)];
+      keys = [publicOf(good), { ...publicOf(key), ...broken }];
+      const token = await signed(key);
+      for (let count = 0; count < 3; count += 1) {
+        const { status, body } = await other.get('/usage', token, fromAddress());
+        expect([status, body.error.code, body.error.message]).toEqual([
+          ...[401, 'invalid_token'],
+          'The access token is signed with a key that the provider does not publish in a usable form (kid).',
+        ]);
+      }
       expect(asked).toHaveLength(2);
-      expect((await other.get('/usage', await signed(await newKey('unknown')))).status).toBe(503);
-      expect((await other.get('/usage', token)).status).toBe(403);
-    },
-  );
-
-  it('accepts tokens that do not name their key while only one fits', async () => {
-    const [key, second] = [await newKey('first'), await newKey('second', 'ES256')];
-    keys = [publicOf(key), publicOf(second)];
-    const unnamed = { ...key };
-    delete unnamed.kid;
-    const token = await signed(unnamed);
-    expect((await other.get('/usage', token)).body.error.code).toBe('organization_not_linked');
-    keys = [publicOf(key), publicOf(await newKey('third'))];
-    pass(10 * MINUTE_MS);
-    await until(async () => (await other.get('/usage', token)).body.error.code === 'invalid_token');
-    expect((await other.get('/usage', token)).body.error.message).toBe(
-      'The access token does not name the key that it is signed with (kid).',
-    );
-  });
-
-  it('that takes long to fail is asked again only after a pause', async () => {
-    whileAsked = () => pass(20_000);
-    const token = await signed();
-    for (let count = 0; count < 3; count += 1) expect((await other.get('/usage', token)).status).toBe(503);
-    expect(asked).toEqual(['/.well-known/openid-configuration']);
-    pass(5_000);
-    expect((await other.get('/usage', token)).status).toBe(503);
-    expect(asked).toHaveLength(2);
-  });
-
-  it('that accepts requests and stays silent keeps no call with a known key waiting, however old the key is', async () => {
-    const key = await newKey('key');
-    const token = await signed(key);
-    keys = [publicOf(key)];
-    expect((await other.get('/usage', token)).body.error.code).toBe('organization_not_linked');
-    const request = server.listeners('request')[0] as (request: object, response: object) => void;
-    const unanswered: object[] = [];
-    server.removeAllListeners('request').on('request', (one) => unanswered.push(one));
-    pass(10 * MINUTE_MS);
-    expect((await other.get('/usage', token)).body.error.code).toBe('organization_not_linked');
-    await until(() => unanswered.length === 1);
-    // The attempt goes on, and ends only by its time-out.
-    for (let count = 0; count < 3; count += 1)
+      keys = [publicOf(good), publicOf(key)];
+      pass(MINUTE_MS);
+      // The token is accepted, and its organization is none of this service.
       expect((await other.get('/usage', token)).body.error.code).toBe('organization_not_linked');
-    expect(other.logs.join('')).not.toContain('identity_provider_unavailable');
-    server.removeAllListeners('request').on('request', request);
+      expect(asked).toHaveLength(4);
+      expect(other.logs.join('')).not.toContain('"stack"');
+    });
   });
 
-  it('is not asked for a call that is refused anyway', async () => {
-    const context = new Call(await signed());
-    await other.app.get(Authentication).recordUnverified(context);
-    expect(asked).toEqual([]);
+  describe('which the service has not read', () => {
+    beforeEach(start);
+    afterEach(stop);
+
+    it.each([...unusable.slice(0, 1), ['nothing', 'RS256', undefined] as const])(
+      'with %s and no usable key counts as one that fails: known keys go on, and otherwise tokens are 503',
+      async (_name, alg, broken) => {
+        const key = await newKey('key', alg);
+        const token = await signed(key);
+        keys = broken ? [{ ...publicOf(key), ...broken }] : [];
+        expect((await other.get('/usage', token)).status).toBe(503);
+        keys = [publicOf(key)];
+        pass(5_000);
+        expect((await other.get('/usage', token)).status).toBe(403);
+        keys = broken ? [{ ...publicOf(key), ...broken }] : [];
+        pass(10 * MINUTE_MS);
+        asked.length = 0;
+        expect((await other.get('/usage', token)).status).toBe(403);
+        await until(() => other.logs.filter((line) => line.includes('identity_provider_unavailable')).length === 2);
+        expect(asked).toHaveLength(2);
+        expect((await other.get('/usage', await signed(await newKey('unknown')))).status).toBe(503);
+        expect((await other.get('/usage', token)).status).toBe(403);
+      },
+    );
+
+    it('accepts tokens that do not name their key while only one fits', async () => {
+      const [key, second] = [await newKey('first'), await newKey('second', 'RS256')];
+      keys = [publicOf(key), publicOf(second)];
+      const unnamed = { ...key };
+      delete unnamed.kid;
+      const token = await signed(unnamed);
+      expect((await other.get('/usage', token)).body.error.code).toBe('organization_not_linked');
+      keys = [publicOf(key), publicOf(await newKey('third'))];
+      pass(10 * MINUTE_MS);
+      await until(async () => (await other.get('/usage', token)).body.error.code === 'invalid_token');
+      expect((await other.get('/usage', token)).body.error.message).toBe(
+        'The access token does not name the key that it is signed with (kid).',
+      );
+    });
+
+    it('that takes long to fail is asked again only after a pause', async () => {
+      whileAsked = () => pass(20_000);
+      const token = await signed();
+      for (let count = 0; count < 3; count += 1) expect((await other.get('/usage', token)).status).toBe(503);
+      expect(asked).toEqual(['/.well-known/openid-configuration']);
+      pass(5_000);
+      expect((await other.get('/usage', token)).status).toBe(503);
+      expect(asked).toHaveLength(2);
+    });
+
+    it('that accepts requests and stays silent keeps no call with a known key waiting, however old the key is', async () => {
+      const key = await newKey('key');
+      const token = await signed(key);
+      keys = [publicOf(key)];
+      expect((await other.get('/usage', token)).body.error.code).toBe('organization_not_linked');
+      const request = server.listeners('request')[0] as (request: object, response: object) => void;
+      const unanswered: object[] = [];
+      server.removeAllListeners('request').on('request', (one) => unanswered.push(one));
+      pass(10 * MINUTE_MS);
+      expect((await other.get('/usage', token)).body.error.code).toBe('organization_not_linked');
+      await until(() => unanswered.length === 1);
+      // The attempt goes on, and ends only by its time-out.
+      for (let count = 0; count < 3; count += 1)
+        expect((await other.get('/usage', token)).body.error.code).toBe('organization_not_linked');
+      expect(other.logs.join('')).not.toContain('identity_provider_unavailable');
+      server.removeAllListeners('request').on('request', request);
+    });
+
+    it('is not asked for a call that is refused anyway', async () => {
+      const context = new Call(await signed());
+      await other.app.get(Authentication).recordUnverified(context);
+      expect(asked).toEqual([]);
+    });
   });
 });
 

@@ -26,6 +26,8 @@ let replicas: [TestService, TestService];
   afterEach(async () => {
     replicas[0].fakeYoutube.reset();
     await redis.kill();
+    // Until both have noticed, a readiness of before is no sign that they use the new one.
+    await until(async () => (await Promise.all(replicas.map(ready))).every((status) => status === 'degraded'));
     await redis.start();
     await until(async () => (await Promise.all(replicas.map(ready))).every((status) => status === 'ok'));
   });

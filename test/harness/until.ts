@@ -1,15 +1,20 @@
-const POLL_MS = 20;
+const PAUSE_MIN_MS = 20;
+const PAUSE_MAX_MS = 250;
+/** The pause grows with the wait: each look at a condition costs calls and statements, and many tests wait at once. */
+const PAUSE_OF_WAIT = 0.1;
 
 /** Waits until a condition is true; rejects after `waitMs`, and with an error of the condition. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   waitMs = 100_000,
-  pollMs = POLL_MS,
+  pauseMaxMs = PAUSE_MAX_MS,
 ): Promise<void> {
-  const endMs = performance.now() + waitMs;
+  const startMs = performance.now();
   while (!(await condition())) {
-    if (performance.now() > endMs) throw new Error(`Not within ${waitMs} ms: ${String(condition)}`);
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
+    const waitedMs = performance.now() - startMs;
+    if (waitedMs > waitMs) throw new Error(`Not within ${waitMs} ms: ${String(condition)}`);
+    const pauseMs = Math.min(Math.max(waitedMs * PAUSE_OF_WAIT, PAUSE_MIN_MS), pauseMaxMs);
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 

@@ -11,7 +11,10 @@ let steps: SliceSteps;
 beforeAll(async () => {
   steps = await SliceSteps.start({ environment: { UPSTREAM_RETRIES: 0, JOB_SWEEP_SECONDS: 1 } });
 });
-afterAll(() => steps.service.close());
+afterAll(async () => {
+  await steps.service.close();
+  jest.restoreAllMocks();
+});
 
 describe('while every egress is refused for lists', () => {
   it('the listed videos of a job whose next page is due go on, and the list is next when no video is due', async () => {
@@ -66,6 +69,9 @@ describe('while every egress is refused for lists', () => {
 
     service.fakeYoutube.reset();
     refused.mockRestore();
+    // Past the pause of the egress.
+    const now = performance.now.bind(performance);
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
     await until(async () => (await listing.get()).state === 'completed');
     await until(async () => (await subscription.row())['is_checked'] === true);
   }, 120_000);
