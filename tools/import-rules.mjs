@@ -39,7 +39,9 @@ const FLOORS = [
     ],
     auth: ['organizations', 'rate-limit', 'http', 'cache', REGISTRY, 'config', 'domain'],
   },
-  { transcripts: [PORT, STATEMENTS, 'cache/cache-budget\\.ts$', 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
+  {
+    transcripts: [PORT, STATEMENTS, 'cache/cache-budget\\.ts$', 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'],
+  },
   {
     channels: ['transcripts', 'auth', 'http', 'domain'],
     videos: ['transcripts', 'auth', 'http', 'domain'],
@@ -67,7 +69,18 @@ const FLOORS = [
   },
   {
     // What jobs and subscriptions keep.
-    library: ['jobs', 'transcripts', 'background', 'auth', 'rate-limit', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
+    library: [
+      'jobs',
+      'transcripts',
+      'background',
+      'auth',
+      'rate-limit',
+      'http',
+      STATEMENTS,
+      REGISTRY,
+      'config',
+      'domain',
+    ],
   },
   {
     // The same parameters, events and guards as over HTTP.

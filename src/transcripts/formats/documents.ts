@@ -47,7 +47,11 @@ export type DocumentDto = z.infer<typeof DocumentDto>;
 
 /** A video without a transcript, among documents. */
 export const FailedDocumentDto = z
-  .object({ id: z.string().describe('The ID of the video.'), error: EntryError.describe('Why it has no transcript.'), cursor })
+  .object({
+    id: z.string().describe('The ID of the video.'),
+    error: EntryError.describe('Why it has no transcript.'),
+    cursor,
+  })
   .meta({ id: 'FailedDocument' });
 export type FailedDocumentDto = z.infer<typeof FailedDocumentDto>;
 
