@@ -90,10 +90,13 @@ export class ServiceWork {
       await this.#until('the subscription has results', () =>
         this.#has('SELECT FROM jobs WHERE id = $1 AND succeeded + failed > 0', [id]),
       );
-      const due = 'UPDATE jobs SET next_check_at = now(), next_run_at = now() WHERE id = $1';
+      const due = 'UPDATE sources SET next_check_at = now() FROM jobs WHERE jobs.id = $1 AND sources.id = source_id';
       await this.#client.query(due, [id]);
       await this.#until('the subscription was checked again', () =>
-        this.#has('SELECT FROM jobs WHERE id = $1 AND next_check_at > now() AND claim IS NULL', [id]),
+        this.#has(
+          'SELECT FROM jobs JOIN sources ON sources.id = source_id WHERE jobs.id = $1 AND next_check_at > now() AND sources.claim IS NULL',
+          [id],
+        ),
       );
       await this.#slices(SLICES);
     };
