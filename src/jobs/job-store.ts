@@ -44,8 +44,6 @@ type CreatedRow<Row> = Row & { outcome: 'created' | 'known' | Exclude<Refusal, '
 /** What makes a request repeatable. */
 export interface Idempotency {
   key: string;
-  /** The same for processes of version 1.0. */
-  formerKey?: string;
   /** Whether the key is that of one request only, so that none with it is another one. */
   identifiesRequest?: boolean;
 }
@@ -111,7 +109,7 @@ const RESULTS = `
       ON decided.bytes_before < $5
     ORDER BY video.sequence`;
 
-const KNOWS = 'SELECT id FROM jobs WHERE organization_id = $1 AND idempotency_key IN ($2, $3) LIMIT 1';
+const KNOWS = 'SELECT id FROM jobs WHERE organization_id = $1 AND idempotency_key = $2';
 
 /** $5 and $6 who creates it, and the name of that in the audit trail. */
 const CREATE = `
@@ -144,8 +142,13 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
   async create(columns: NewRow, payer: Payer, idempotency?: Idempotency, actor?: Actor, facts?: object): Promise<Dto> {
     const { prefix, name, unfinishedMax, storedMax, toDto, readRequest } = this.variant;
     const id = `${prefix}_${bytesToBase62(randomBytes(16))}`;
-    const keys = { idempotency_key: idempotency?.key, former_idempotency_key: idempotency?.formerKey };
-    const job = { ...columns, ...keys, id, organization_id: payer.organizationId, key_id: payer.keyId };
+    const job = {
+      ...columns,
+      idempotency_key: idempotency?.key,
+      id,
+      organization_id: payer.organizationId,
+      key_id: payer.keyId,
+    };
     const limits = [this.environment[unfinishedMax], storedMax, this.resultsBytesMax];
     const values = [JSON.stringify(job), ...limits, actor ?? null, `${name}.created`];
     const [row] = await queryWithDeadline<CreatedRow<Row>[]>(this.database, CREATE, values, payer.organizationId);
@@ -162,8 +165,8 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
   }
 
   /** Whether a request with the idempotency key has created one that is not deleted. */
-  async knows(organizationId: string, { key, formerKey = key }: Idempotency): Promise<boolean> {
-    return (await queryWithDeadline<object[]>(this.database, KNOWS, [organizationId, key, formerKey])).length > 0;
+  async knows(organizationId: string, { key }: Idempotency): Promise<boolean> {
+    return (await queryWithDeadline<object[]>(this.database, KNOWS, [organizationId, key])).length > 0;
   }
 
   /** The error when there can be no other one. */

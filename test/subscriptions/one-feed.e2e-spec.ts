@@ -201,7 +201,7 @@ describe('the feed', () => {
 });
 
 describe('a reader at an entry that a restored database does not have', () => {
-  it('is told, and misses nothing when it goes on from where it is told', async () => {
+  it('is refused, and goes on without a gap from the cursor in the refusal', async () => {
     const id = await followed({ channel: '@tidewater', start: 5, kinds: ['video'] });
     const paths = ['/feed', `/subscriptions/${id}/results`];
     const restore = await backup(id);

@@ -2,6 +2,8 @@
 -- that settles its reservation. So a process can be killed at any point: what was fetched is stored and charged together, or
 -- neither.
 
+DROP FUNCTION IF EXISTS job_claim(uuid, double precision, text);
+
 -- What the next slice of a job is about: 'listing' while a page of its list is due, else 'videos'. Without p_lists the videos have
 -- their turn although a page is due; null when nothing has.
 CREATE OR REPLACE FUNCTION job_slice_kind(p_job jobs, p_lists boolean) RETURNS text LANGUAGE plpgsql STABLE AS $$
@@ -86,12 +88,6 @@ BEGIN
     WHERE id = job.id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
-
--- As processes of the former version call it.
-CREATE OR REPLACE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_organization text)
-RETURNS TABLE (old_state text, job jobs) LANGUAGE sql VOLATILE AS $$
-  SELECT * FROM job_claim(p_claim, p_lease_seconds, p_organization, true)
-$$;
 
 -- Adds a page of the uploads. A list that ends incomplete is read again from its first page after list_retry_seconds; null
 -- for every other page. When three reads over at least an hour end at the same upload, list_end, it is complete: what it states

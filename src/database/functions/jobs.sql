@@ -1,6 +1,9 @@
 -- The functions by which organizations change archive jobs. The tables are the truth and the engine: workers ask them for the
 -- next slice, and every change of a job is one statement.
 
+DROP FUNCTION IF EXISTS job_resume(text, text, integer, double precision);
+DROP VIEW IF EXISTS job_counts;
+
 -- What follows from the change of a job: whether an unfinished one is queued, listed, running or complete, the end of a
 -- finished one, and the event for its webhooks. The functions set the state of a job that goes on to 'running'; it is paused
 -- as long as its list is incomplete, also while that is read again. A subscription has neither these states nor their end. All
@@ -136,7 +139,7 @@ BEGIN
     RETURN;
   END IF;
   SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id
-    AND idempotency_key IN (v_new.idempotency_key, p_job ->> 'former_idempotency_key') ORDER BY created_at LIMIT 1;
+    AND idempotency_key = v_new.idempotency_key;
   IF FOUND THEN
     outcome := 'known';
   ELSE
@@ -206,9 +209,3 @@ BEGIN
   END IF;
   RETURN NEXT;
 END $$;
-
--- For processes of version 1.0.
-CREATE OR REPLACE FUNCTION job_resume(p_organization_id text, p_id text, p_unfinished_max integer, p_bytes_max double precision)
-RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE sql VOLATILE AS $$
-  SELECT * FROM job_resume(p_organization_id, p_id, p_unfinished_max, p_bytes_max, NULL)
-$$;

@@ -174,7 +174,7 @@ export function dispositionOf(
   return retry({ code, retries, lastCode, ageSeconds }) ?? 'decided';
 }
 
-/** Whether no quota is left, and not only held by other calls. */
+/** Whether the quota is used up, not only reserved by other calls. */
 export function isUsedUp(outcome: SliceOutcome): boolean {
   return outcome.type === 'without_quota' && outcome.quota.used >= outcome.quota.limit;
 }

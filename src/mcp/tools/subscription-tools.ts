@@ -52,7 +52,6 @@ const subscriptionOutput = SubscriptionDto.omit({
 });
 
 class FollowInput extends Fields(
-  // In this order: a repeated call is known by the JSON of its input, also one to an earlier version.
   Restated(Picked(CreateSubscriptionDto, 'channel', 'playlist', 'kinds'), {
     kinds: { hint: 'Only these kinds; by default all.' },
   }),
@@ -85,8 +84,7 @@ export const followChannel = defineTool({
   output: subscriptionOutput,
   async run(request, context, { subscriptions }, sent) {
     // A repeated call finds the subscription by what the caller sent: other defaults make no other request of it.
-    const [key, formerKey] = [keyOf(canonicalJson(sent)), keyOf(JSON.stringify(request))];
-    const idempotency = { key, formerKey, identifiesRequest: true };
+    const idempotency = { key: keyOf(canonicalJson(sent)), identifiesRequest: true };
     const subscription = await subscriptions.create(request, payerOf(context), idempotency, context.actor);
     context.log['subscriptionId'] = subscription.id;
     const { id } = subscription;
