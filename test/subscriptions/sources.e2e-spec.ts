@@ -1,7 +1,10 @@
+import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { SourceRepository } from '../../src/jobs/sources/source.repository.js';
 import { channelByPath } from '../fake-youtube/catalogue/catalogue.js';
+import { WAITING_FOR_LOCKS } from '../database/lock-table.js';
 import { LONG, PRIVATE } from '../fake-youtube/catalogue/playlists.js';
+import { until } from '../harness/until.js';
 import { SliceSteps } from '../jobs/slice-steps.js';
 import { SubscriptionRun } from './subscription-run.js';
 
@@ -121,6 +124,44 @@ describe('a channel that many follow', () => {
     expect(await late.feedIds()).toEqual(later);
     expect(await late.charged()).toBe(1);
   });
+
+  it('gives them no turn when another one begins deeper in its list, or none of it is new', async () => {
+    const run = await followed('@archive-300x96');
+    const taken = async () => {
+      const [row] = await steps.service.query(`SELECT xmin FROM jobs WHERE id = '${run.id}'`);
+      return row?.['xmin'];
+    };
+    const before = await taken();
+    const late = await followed('@archive-300x96', { start: 120 });
+    expect(await late.row()).toMatchObject({ total: 120 });
+    expect(await taken()).toBe(before);
+    const published = youtube().publish({ channel: '@archive-300x96' });
+    await check(late);
+    expect(await run.feedIds()).toEqual(published);
+  });
+
+  it.each(['goes on', 'is checked'] as const)(
+    'stores a check while a call waits for it by which a subscription %s',
+    async (change) => {
+      const run = await followed('@tidewater');
+      youtube().publish({ channel: '@tidewater' });
+      youtube().setFaults({ kind: '500', match: { kind: 'player' } });
+      await check(run);
+      if (change === 'goes on') await run.change('paused');
+      const storing = new Client({ connectionString: steps.service.databaseUrl });
+      await storing.connect();
+      try {
+        await storing.query('BEGIN; SELECT FROM sources FOR UPDATE');
+        const call = change === 'goes on' ? run.change('running') : run.dueNow();
+        await until(async () => (await steps.service.query(WAITING_FOR_LOCKS)).length > 0);
+        // As for a subscription of the same organization that takes what was found.
+        await storing.query('SELECT FROM job_queues FOR UPDATE NOWAIT; COMMIT');
+        await call;
+      } finally {
+        await storing.end();
+      }
+    },
+  );
 
   it('is not forgotten while one follows it, and removed with the last', async () => {
     const [one, other] = [await followed('@tidewater'), await followed('@tidewater')];

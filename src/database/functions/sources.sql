@@ -302,15 +302,22 @@ END $$;
 
 -- The subscriptions of a source that have not taken what it has, or whose state does not follow from it.
 CREATE OR REPLACE FUNCTION source_lagging(p_source sources, p_max integer) RETURNS SETOF text LANGUAGE sql VOLATILE AS $$
-  (SELECT id FROM jobs WHERE source_id = p_source.id AND state IN ('running', 'paused') AND place < p_source.seen_position
-     AND (place >= 0 OR source_waits(started_at, p_source.read_at)) AND deleted_at IS NULL LIMIT p_max)
+  (SELECT id FROM jobs WHERE source_id = p_source.id AND state IN ('running', 'paused') AND place = -1
+     AND source_waits(started_at, p_source.read_at) AND deleted_at IS NULL LIMIT p_max)
   UNION
-  (SELECT id FROM jobs WHERE source_id = p_source.id AND state = CASE WHEN p_source.is_unread THEN 'running' ELSE 'paused' END
-     AND (p_source.is_unread OR reason IN ('channel_not_found', 'playlist_not_found', 'upstream_blocked')) AND deleted_at IS NULL LIMIT p_max)
+  (SELECT id FROM jobs WHERE source_id = p_source.id AND state IN ('running', 'paused') AND place >= 0 AND place < (
+       SELECT max(position) FROM source_uploads
+         WHERE source_id = p_source.id AND position <= p_source.seen_position AND (state = 'new' OR first_position < position))
+     AND deleted_at IS NULL LIMIT p_max)
+  UNION
+  (SELECT id FROM jobs WHERE p_source.is_unread AND source_id = p_source.id AND state = 'running' AND deleted_at IS NULL LIMIT p_max)
+  UNION
+  (SELECT id FROM jobs WHERE NOT p_source.is_unread AND source_id = p_source.id AND state = 'paused'
+     AND reason IN ('channel_not_found', 'playlist_not_found', 'upstream_blocked') AND deleted_at IS NULL LIMIT p_max)
 $$;
 
 -- Brings a subscription to what its source has found: at its start what it begins with, and what was published since it was
--- created; later what lies beyond its place, up to 100 uploads at a time. An upload that the list states anew is tried anew.
+-- created; later what lies beyond its place, 100 uploads at a time. An upload that the list states anew is tried anew.
 CREATE OR REPLACE FUNCTION source_take(p_source sources, p_job jobs) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
@@ -340,7 +347,9 @@ BEGIN
       ) first WHERE NOT EXISTS (SELECT FROM job_videos WHERE job_id = p_job.id AND video_id = first.video_id);
     GET DIAGNOSTICS v_taken = ROW_COUNT;
   ELSIF v_place < p_source.seen_position THEN
-    v_place := least(v_place + 100, p_source.seen_position);
+    SELECT coalesce(max(position), p_source.seen_position) INTO v_place FROM (
+      SELECT position FROM source_uploads WHERE source_id = p_source.id AND position > p_job.place AND position <= p_source.seen_position
+        AND (state = 'new' OR first_position < position) ORDER BY position LIMIT 100) next;
     INSERT INTO job_videos (job_id, position, video_id, upload)
       SELECT p_job.id, p_job.last_position + row_number() OVER (ORDER BY position), video_id, coalesce(upload, '{}') FROM source_uploads found
         WHERE source_id = p_source.id AND position > p_job.place AND position <= v_place AND first_position > p_job.place AND state = 'new'

@@ -34,6 +34,8 @@ BEGIN
   IF NOT FOUND THEN
     RETURN;
   END IF;
+  -- Before the queue of the organization, which the source's turn of a subscription locks after it.
+  PERFORM FROM sources WHERE id = job.source_id FOR UPDATE;
   old_state := job.state;
   old_job := job;
   IF p_check_seconds <> job.check_seconds THEN
@@ -93,6 +95,7 @@ BEGIN
   IF job.check_requested_at > v_now - v_pause AND job.check_requested_at <= v_now + v_pause THEN
     retry_after_seconds := greatest(1, ceil(p_seconds_min - extract(epoch FROM v_now - job.check_requested_at)));
   ELSIF job.reason IS DISTINCT FROM 'paused_by_caller' THEN
+    PERFORM FROM sources WHERE id = job.source_id FOR UPDATE;
     UPDATE job_videos SET retry_at = v_now, decided_at = retry_at, retries = greatest(1, retries - 1)
       WHERE job_id = p_id AND state = 'pending' AND retry_at > v_now;
     UPDATE jobs SET check_requested_at = v_now, next_run_at = subscription_next_run(job, v_now)

@@ -71,6 +71,8 @@ CREATE TABLE source_uploads (
   PRIMARY KEY (source_id, video_id)
 );
 CREATE UNIQUE INDEX source_uploads_position ON source_uploads (source_id, position);
+-- Those that subscriptions take.
+CREATE INDEX source_uploads_new ON source_uploads (source_id, position) WHERE state = 'new' OR first_position < position;
 CREATE INDEX source_uploads_rank ON source_uploads (source_id, rank) WHERE rank IS NOT NULL;
 CREATE INDEX source_uploads_listed ON source_uploads (source_id, found_at) WHERE upload IS NOT NULL;
 
@@ -124,5 +126,7 @@ ALTER TABLE jobs DROP COLUMN next_check_at, DROP COLUMN checked_at, DROP COLUMN 
   DROP COLUMN seen_at, DROP COLUMN read_position, DROP COLUMN sees_all;
 -- The subscriptions of a source by how far they are, and the interval of those that want checks.
 CREATE INDEX jobs_place ON jobs (source_id, state, place) WHERE source_id IS NOT NULL;
+CREATE INDEX jobs_unread ON jobs (source_id) WHERE source_id IS NOT NULL AND state = 'paused'
+  AND reason IN ('channel_not_found', 'playlist_not_found', 'upstream_blocked');
 CREATE INDEX jobs_wanting ON jobs (source_id, check_seconds) WHERE source_id IS NOT NULL AND finished_at IS NULL
   AND deleted_at IS NULL AND (state = 'running' OR reason NOT IN ('paused_by_caller', 'plan_changed'));
