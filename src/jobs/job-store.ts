@@ -60,6 +60,8 @@ interface NewRow {
   video_limit?: number | null;
   /** Of a subscription. */
   check_seconds?: number;
+  /** Of a subscription: the ID of what it follows, or the channel as it was named. */
+  source_id?: string;
   /** Of a subscription whose channel is known. */
   channel_id?: string | undefined;
   /** JSON. */

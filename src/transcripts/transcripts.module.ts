@@ -7,7 +7,6 @@ import { ResponseMemory } from './delivery/response-memory.js';
 import { ResponseWriter } from './response/response-writer.js';
 import { TranscriptsResponse } from './response/transcripts-response.js';
 import { ChannelUploads } from './sources/channel-uploads.js';
-import { NewestUploads } from './sources/newest-uploads.js';
 import { PlaylistSource } from './sources/playlist-source.js';
 import { KeptTexts } from './kept/kept-texts.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
@@ -16,7 +15,6 @@ import { TranscriptsService } from './transcripts.service.js';
 const EXPORTS = [
   ChannelUploads,
   KeptTexts,
-  NewestUploads,
   PlaylistSource,
   ResponseMemory,
   ResponseWriter,

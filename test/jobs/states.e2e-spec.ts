@@ -7,8 +7,7 @@ import type { Cause, JobState } from '../../src/jobs/job-states.js';
 import type { JobReason, OnQuota } from '../../src/jobs/job.js';
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { SliceRepository } from '../../src/jobs/work/slice.repository.js';
-import { endOf } from '../../src/jobs/work/check.js';
-import type { ClaimedSlice, ListedPage, SliceOutcome } from '../../src/jobs/work/slice.js';
+import { endOf, type ClaimedSlice, type ListedPage, type SliceOutcome } from '../../src/jobs/work/slice.js';
 import { failedEntry } from '../../src/transcripts/delivery/transcript-events.js';
 import { drawnTransitions, loggedTransitions } from './transitions.js';
 import { startService, type TestOrganization, type TestService } from '../harness/service.js';
@@ -168,7 +167,7 @@ function sliceOf(id: string, { state, reason }: Situation, onQuota: OnQuota = 'p
     continuation: null,
     setbacks: 0,
     nowMs: Date.now(),
-    subscription: null,
+    isSubscription: false,
   } as const;
   return { job, organizationId, keyId, ...facts };
 }

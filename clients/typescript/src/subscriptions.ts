@@ -77,14 +77,22 @@ export type FeedLine<Facts = object> =
 
 export type FeedLineOfAll = FeedLine<FeedFacts>;
 
-/** Subscriptions to channels. Every method throws ChannelTranscriptsError. */
+/** Subscriptions to channels and playlists. Every method throws ChannelTranscriptsError. */
 export class Subscriptions {
   constructor(private readonly http: Http) {}
 
-  /** Follows a channel: each new upload gets an entry, exactly once, when it has its transcript or fails for good. */
-  create(channel: string, options: SubscriptionOptions = {}): Promise<Subscription> {
+  /**
+   * Follows a channel or a playlist: each new upload gets an entry, exactly once, when it has its transcript or fails for good.
+   *
+   * @param source a text is a channel
+   */
+  create(
+    source: string | { channel: string } | { playlist: string },
+    options: SubscriptionOptions = {},
+  ): Promise<Subscription> {
     const { checkMinutes = CHECK_MINUTES_DEFAULT, start = 'now', labels, keep, idempotencyKey } = options;
-    const body = { channel, checkMinutes, start, ...defined({ labels, keep }), ...selectionOf(options) };
+    const followed = typeof source === 'string' ? { channel: source } : source;
+    const body = { ...followed, checkMinutes, start, ...defined({ labels, keep }), ...selectionOf(options) };
     const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
     return this.http.call('createSubscription', { body, header }, options);
   }

@@ -10,8 +10,10 @@ const SUBSCRIPTION: Subscription = {
   state: 'active',
   reason: null,
   channel: null,
+  playlist: null,
   request: {
     channel: '@tidewater',
+    playlist: null,
     ...{
       languages: [],
       match: 'all',

@@ -278,7 +278,7 @@ class FollowRun {
     const { id, channel, request, reason, checkedAt } = this.subscription;
     const pending = await this.service.awaitedVideos(id);
     return {
-      name: channel?.name ?? request.channel,
+      name: channel?.name ?? request.channel ?? id,
       ...{ directory: this.directory, files: this.files, untried: pending.length },
       late: [...pending.map(({ videoId, code }) => ({ videoId, code: code ?? 'untried' })), ...this.files.late()],
       isIncomplete: reason !== null || checkedAt === this.checkedBefore,

@@ -4,13 +4,12 @@
 
 DROP FUNCTION IF EXISTS job_claim(uuid, double precision, text);
 
--- What the next slice of a job is about: 'check' or 'listing' while a page of its list is due, else 'videos'. Without p_lists the
--- videos have their turn although a page is due; null when nothing has.
+-- What the next slice of a job is about: 'listing' while a page of its list is due, else 'videos'. Without p_lists the videos have
+-- their turn although a page is due; null when nothing has.
 CREATE OR REPLACE FUNCTION job_slice_kind(p_job jobs, p_lists boolean) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
   v_now timestamptz := clock_now();
-  v_kind text := CASE WHEN p_job.next_check_at <= v_now THEN 'check'
-                      WHEN p_job.check_seconds IS NULL AND p_job.listed_at IS NULL
+  v_kind text := CASE WHEN p_job.check_seconds IS NULL AND p_job.listed_at IS NULL
                         AND coalesce(p_job.list_retry_at <= v_now, true) THEN 'listing' ELSE 'videos' END;
 BEGIN
   RETURN CASE WHEN p_lists OR v_kind = 'videos' THEN v_kind WHEN p_job.videos_at <= v_now THEN 'videos' END;
@@ -156,11 +155,10 @@ DECLARE
   v_counts record;
   v_now timestamptz;
   v_due timestamptz;
-  v_overtaken boolean;
 BEGIN
   SELECT * INTO v_slice FROM json_to_record(p_slice) AS slice (
     reservation_id uuid, fetched integer, videos json, state text, reason text, delay_seconds double precision,
-    setbacks integer, restart_list boolean, is_check boolean, due_at timestamptz, claimed_state text);
+    setbacks integer, restart_list boolean);
   PERFORM organization_lock((SELECT organization_id FROM jobs WHERE id = p_job_id));
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   v_claimed := FOUND;
@@ -207,31 +205,17 @@ BEGIN
     RAISE EXCEPTION 'the slice does not agree with the job %', p_job_id USING ERRCODE = 'CT002';
   END IF;
   v_due := v_now + make_interval(secs => v_slice.delay_seconds);
-  -- A check that was asked for meanwhile, or a pause that has ended, is not undone by one that fails.
-  v_overtaken := v_slice.is_check AND ((v_slice.due_at, v_slice.claimed_state) <> (job.next_check_at, job.state)
-    OR coalesce(job.check_requested_at > v_slice.due_at, false));
-  IF v_overtaken THEN
-    job.next_check_at := greatest(job.next_check_at, job.check_requested_at);
-    job.continuation := NULL;
-  ELSE
-    job.setbacks := v_slice.setbacks;
-    -- What the caller has paused or canceled stays so.
-    IF job.finished_at IS NULL AND job.reason IS DISTINCT FROM 'paused_by_caller' THEN
-      job.state := coalesce(v_slice.state, 'running');
-      job.reason := v_slice.reason;
-    END IF;
+  job.setbacks := v_slice.setbacks;
+  -- What was canceled meanwhile stays so, and a subscription that was paused by its caller or its source.
+  IF job.finished_at IS NULL AND NOT (job.check_seconds IS NOT NULL AND job.state = 'paused' AND job.reason <> 'plan_limit_exceeded') THEN
+    job.state := coalesce(v_slice.state, 'running');
+    job.reason := v_slice.reason;
   END IF;
   IF job.check_seconds IS NOT NULL THEN
-    IF v_slice.is_check AND NOT v_overtaken THEN
-      IF v_slice.delay_seconds > 0 THEN
-        job.unread_since := coalesce(job.unread_since, v_now);
-      END IF;
-      job.next_check_at := coalesce(v_due, job.next_check_at);
-    END IF;
-    IF v_slice.is_check THEN
-      v_due := v_now;
-    END IF;
     v_due := subscription_next_run(job, v_due);
+    -- The source of one that goes on is read again.
+    UPDATE sources SET next_check_at = v_now, scheduled_at = v_now
+      WHERE id = job.source_id AND next_check_at IS NULL AND job.state = 'running' AND job.finished_at IS NULL;
     IF job.deleted_at IS NULL AND v_counts.events IS NOT NULL THEN
       PERFORM log_append(job, v_counts.events);
       PERFORM subscription_upload_events(job, cardinality(v_counts.events));
@@ -245,10 +229,10 @@ BEGIN
   UPDATE jobs SET succeeded = succeeded + v_counts.cached + v_counts.fetched, failed = failed + v_counts.failed,
       cached = cached + v_counts.cached, fetched = fetched + v_counts.fetched,
       stored_bytes = stored_bytes + octet_length(p_entries), setbacks = job.setbacks, claim = NULL, claimed_until = NULL,
-      continuation = CASE WHEN NOT v_slice.restart_list THEN job.continuation END,
+      continuation = CASE WHEN NOT v_slice.restart_list THEN continuation END,
       remove_at = CASE WHEN check_seconds IS NOT NULL AND v_counts.events IS NOT NULL
                        THEN coalesce(remove_at, v_now + make_interval(secs => results_seconds)) ELSE remove_at END,
-      state = job.state, reason = job.reason, next_check_at = job.next_check_at, unread_since = job.unread_since,
+      state = job.state, reason = job.reason,
       next_run_at = CASE WHEN finished_at IS NULL THEN v_due END
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;
@@ -290,7 +274,7 @@ BEGIN
     SELECT * FROM candidate ORDER BY organization_id
   LOOP
     UPDATE jobs SET state = CASE WHEN v_job.is_deleted THEN 'canceled' ELSE 'running' END, reason = NULL,
-        unread_since = NULL, next_run_at = clock_now()
+        next_run_at = clock_now()
       WHERE id = v_job.id RETURNING * INTO job;
     old_state := v_job.state;
     RETURN NEXT;
@@ -323,6 +307,7 @@ BEGIN
   SELECT count(*) AS videos, coalesce(sum(stored), 0) AS bytes INTO v_removed FROM removed;
   IF v_removed.videos = 0 AND (v_job.deleted_at IS NOT NULL OR v_job.expires_at <= v_now - interval '7 days') THEN
     DELETE FROM jobs WHERE id = v_job.id;
+    PERFORM source_release(v_job.source_id);
     RETURN 1;
   END IF;
   UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes,

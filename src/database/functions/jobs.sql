@@ -51,12 +51,11 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER job_changed BEFORE UPDATE ON jobs FOR EACH ROW EXECUTE FUNCTION job_changed();
 
--- Sets when videos of a job are due: with its next slice, or the first that is tried later. A check that is due comes first.
+-- Sets when videos of a job are due: with its next slice, or the first that is tried later.
 CREATE OR REPLACE FUNCTION job_videos_due() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.videos_at := NULL;
-  IF NEW.succeeded + NEW.failed < NEW.total AND NEW.next_run_at IS NOT NULL AND coalesce(NEW.next_check_at > NEW.next_run_at, true)
-  THEN
+  IF NEW.succeeded + NEW.failed < NEW.total AND NEW.next_run_at IS NOT NULL THEN
     -- A new job that has videos has none that was tried.
     NEW.videos_at := CASE WHEN TG_OP = 'INSERT' OR EXISTS (
         SELECT FROM job_videos WHERE job_id = NEW.id AND state = 'pending' AND coalesce(retry_at <= NEW.next_run_at, true))
@@ -96,11 +95,12 @@ CREATE OR REPLACE TRIGGER job_due AFTER UPDATE ON jobs FOR EACH ROW
   WHEN (NEW.next_run_at < coalesce(OLD.next_run_at, 'infinity') OR NEW.videos_at < coalesce(OLD.videos_at, 'infinity'))
   EXECUTE FUNCTION job_due();
 
--- The next slice of each job of an organization that is deleted cancels the job.
+-- The next slice of each job of an organization that is deleted cancels the job. A subscription has one without a pending video.
 CREATE OR REPLACE FUNCTION job_organization_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE jobs SET next_run_at = clock_now()
-    WHERE organization_id = NEW.id AND finished_at IS NULL AND deleted_at IS NULL AND next_run_at > clock_now();
+    WHERE organization_id = NEW.id AND finished_at IS NULL AND deleted_at IS NULL
+      AND (next_run_at > clock_now() OR next_run_at IS NULL AND source_id IS NOT NULL AND state = 'running');
   RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER job_organization_deleted AFTER UPDATE ON organizations FOR EACH ROW
@@ -149,13 +149,15 @@ BEGIN
   IF outcome = 'created' THEN
     v_count := least(v_new.video_limit, json_array_length(v_videos));
     INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request, video_limit, results_seconds, created_at,
-                      next_run_at, listed_at, total, last_position, check_seconds, state, next_check_at, labels,
-                      channel_id, channel)
+                      next_run_at, listed_at, total, last_position, check_seconds, state, labels, channel_id, channel, source_id, place)
       VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.idempotency_key, v_new.request, v_new.video_limit,
-              v_new.results_seconds, v_now, v_now, CASE WHEN v_count > 0 THEN v_now END, v_count, v_count,
-              v_new.check_seconds, CASE WHEN v_follows THEN 'running' ELSE 'queued' END, CASE WHEN v_follows THEN v_now END,
-              coalesce(v_new.labels, '{}'), v_new.channel_id, v_new.channel)
+              v_new.results_seconds, v_now, CASE WHEN NOT v_follows THEN v_now END, CASE WHEN v_count > 0 THEN v_now END,
+              v_count, v_count, v_new.check_seconds, CASE WHEN v_follows THEN 'running' ELSE 'queued' END,
+              coalesce(v_new.labels, '{}'), v_new.channel_id, v_new.channel, v_new.source_id, CASE WHEN v_follows THEN -1 END)
       RETURNING * INTO job;
+    IF v_follows THEN
+      PERFORM source_follow(job);
+    END IF;
     -- Nothing is listed about them.
     INSERT INTO job_videos (job_id, position, video_id, upload)
       SELECT job.id, place, video_id, '{}'

@@ -130,11 +130,11 @@ export class SliceReader {
     try {
       const kept: KeptText[] = [];
       const read = await this.read(plan, videos, {
-        withPositions: slice.subscription === null,
+        withPositions: !slice.isSubscription,
         ...(slice.job.request.keep && { onKept: (text) => void kept.push(text) }),
       });
       const stopped = stop.aborted;
-      const retry = slice.subscription ? followedRetry : archiveRetry;
+      const retry = slice.isSubscription ? followedRetry : archiveRetry;
       const conditions = { blocked: isBlocked(read), stopped, nowMs: slice.nowMs, retry };
       const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
@@ -143,7 +143,7 @@ export class SliceReader {
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
       const results = {
         reservation: plan.reservation,
-        ...storedForms(decisions, slice.subscription && slice.job.channel),
+        ...storedForms(decisions, slice),
         kept: slice.job.request.keep ? kept : undefined,
       };
       return { outcome, results, decided, pending: read.length - decided.length };
@@ -272,9 +272,12 @@ function requestedUpload({ upload, retries }: PendingVideo): Upload {
 /**
  * The changes of the videos, the joined forms of the decided ones, and what they cost.
  *
- * @param followed the channel of a subscription, of which each decided one is an event
+ * Each decided one of a subscription is an event.
  */
-function storedForms(decisions: readonly Decision[], followed: Channel | null): Omit<VideoResults, 'reservation'> {
+function storedForms(
+  decisions: readonly Decision[],
+  { isSubscription, job }: ClaimedSlice,
+): Omit<VideoResults, 'reservation'> {
   const stored: Buffer[] = [];
   const videos = decisions.flatMap(({ position, entry, text, disposition }): VideoChange[] => {
     if (disposition === 'untried') return [];
@@ -287,7 +290,7 @@ function storedForms(decisions: readonly Decision[], followed: Channel | null): 
       length: deflated.length,
       bytes,
       crc,
-      ...(followed && { event: uploadEvent(entry, followed) }),
+      ...(isSubscription && { event: uploadEvent(entry, job.channel) }),
     };
     return [entry.ok ? { ...form, state: 'succeeded', cached: entry.cached } : { ...form, state: 'failed' }];
   });
@@ -299,10 +302,10 @@ function storedForms(decisions: readonly Decision[], followed: Channel | null): 
 const storable = (text: string): string => text.replaceAll('\0', '').toWellFormed();
 
 /** What an event says about an entry. */
-export function uploadEvent(entry: Entry<unknown>, channel: Channel): UploadEvent {
+export function uploadEvent(entry: Entry<unknown>, channel: Channel | null): UploadEvent {
   const { videoId, metadata } = entry;
   const { url, title, publishedAt } = metadata;
   const code = entry.ok ? null : entry.error.code;
-  const named = { ...channel, name: storable(channel.name) };
+  const named = channel && { ...channel, name: storable(channel.name) };
   return { channel: named, videoId, url, title: title && storable(title), publishedAt, code };
 }

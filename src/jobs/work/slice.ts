@@ -8,17 +8,9 @@ import type { KeptText } from '../../transcripts/kept/kept-text.js';
 import { type Entry, statesBlock } from '../../transcripts/delivery/transcript-events.js';
 import type { ChangedJob } from '../job-row.js';
 import type { JobReason } from '../job.js';
-import type { Walk } from './walk.js';
 
-/** What the slices of a subscription go by, beside what those of a job do. */
-export interface ClaimedSubscription {
-  /** When the check became due, as the database writes it, and by the clock of the process, at the latest. */
-  dueAt: string;
-  dueAtMs: number;
-  /** How long its checks have failed; 0 after one that read its page. */
-  unreadSeconds: number;
-  walk: Walk;
-}
+/** How long a claim outlasts the deadline of what it is for: as long as the reservation of a slice, which is made after it. */
+export const CLAIM_MARGIN_SECONDS = 15;
 
 export interface ClaimedSlice extends ChangedJob {
   claim: string;
@@ -27,16 +19,15 @@ export interface ClaimedSlice extends ChangedJob {
   plan: Plan | null;
   /** Whether the library of the organization has texts. */
   keeps: boolean;
-  /** What it is about: a page of the list, a page of a check, or videos, when neither of them is due. */
-  kind: 'listing' | 'check' | 'videos';
+  /** What it is about: a page of the list, or videos, when none is due. */
+  kind: 'listing' | 'videos';
   /** Where the list goes on; null for its first page. */
   continuation: string | null;
   /** Consecutive slices that the platform did not serve. */
   setbacks: number;
   /** The time of the database. */
   nowMs: number;
-  /** Null for an archive job. */
-  subscription: ClaimedSubscription | null;
+  isSubscription: boolean;
 }
 
 export interface ListedPage extends Omit<UploadsListPage, 'pages'> {
@@ -68,7 +59,7 @@ export type VideoChange = { position: number } & (
 
 /** What the event of a decided upload of a subscription says about it. */
 export interface UploadEvent {
-  channel: Channel;
+  channel: Channel | null;
   videoId: string;
   url: string;
   title: string | null;
@@ -93,7 +84,8 @@ export interface VideoResults {
 export const SLICE_EXPIRED = 'CT001';
 
 export type SliceOutcome =
-  | { type: 'organization_deleted' | 'plan_excludes' | 'blocked' | 'nothing_due' }
+  | { type: 'organization_deleted' | 'plan_excludes' | 'nothing_due' }
+  | { type: 'blocked' }
   | { type: 'channel_not_found' | 'playlist_not_found' }
   /** The list is read again from its first page when the platform rejects where it goes on. */
   | { type: 'stopped' | 'failed'; restartList: boolean }
@@ -198,7 +190,15 @@ const STOPS: SliceEnd = { ...GOES_ON, delaySeconds: null };
 const BLOCKED = { state: 'paused', reason: 'upstream_blocked' } as const;
 const WITHOUT_QUOTA = { state: 'paused', reason: 'plan_limit_exceeded', delaySeconds: FREE_SECONDS } as const;
 
-/** Decides what a slice makes of its job. */
+/** Decides what a slice makes of its job; a block does not pause a subscription. */
+export function endOf(
+  slice: Pick<ClaimedSlice, 'job' | 'setbacks' | 'isSubscription'>,
+  outcome: SliceOutcome,
+): SliceEnd {
+  const end = endOfJob(slice, outcome);
+  return slice.isSubscription && end.reason === 'upstream_blocked' ? { ...end, state: null } : end;
+}
+
 export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, outcome: SliceOutcome): SliceEnd {
   // A pause for a block goes on until the platform has served a slice, and one for the quota until something was reserved.
   const { reason } = job;

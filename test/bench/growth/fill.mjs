@@ -9,11 +9,12 @@ const DAYS_OF_DELIVERIES = 6;
 const DUE_JOBS_PER_ORGANIZATION = 20;
 const VIDEOS_PER_DUE_JOB = 3;
 const VIDEOS_PER_FINISHED_JOB = 100;
+const UPLOADS_PER_SOURCE = 20;
 /** Finished jobs of the big organization, whose lists are read, at every size. */
 const FINISHED_JOBS_OF_BIG = 300;
 
 /** Their foreign keys are not checked: ten million checks take minutes. */
-const UNCHECKED = new Set(['quota_reservations', 'job_videos', 'webhook_deliveries']);
+const UNCHECKED = new Set(['quota_reservations', 'job_videos', 'source_uploads', 'webhook_deliveries']);
 
 /** The finished job with the most results. */
 export const BIG_JOB_ID = `job_f${'1'.padStart(21, '0')}`;
@@ -33,9 +34,9 @@ export class Filling {
 
   /**
    * @param client a connection of a superuser
-   * @param {{ organizationId: string, keyId: string, webhookId: string, jobId: string }} big rows of the service
+   * @param {{ organizationId: string, keyId: string, webhookId: string, jobId: string, sourceId: string }} big rows of the service
    * @param {{ reservations: number, dueSlices: number, deliveries: number, jobEntries: number,
-   *   auditEntries: number }} sizes of the whole
+   *   logEntries: number, auditEntries: number, sources: number, uploadsOfOne: number }} sizes of the whole
    */
   constructor(client, big, sizes) {
     this.#client = client;
@@ -47,6 +48,8 @@ export class Filling {
       webhooks: `id = '${big.webhookId}'`,
       quota_reservations: `organization_id = '${big.organizationId}' AND charged > 0`,
       jobs: `id = '${big.jobId}'`,
+      sources: 'checked_at IS NOT NULL',
+      source_uploads: `source_id = '${big.sourceId}'`,
       job_videos: `job_id = '${big.jobId}' AND state = 'succeeded'`,
       webhook_deliveries: `webhook_id = '${big.webhookId}' AND state = 'succeeded'`,
       audit_entries: `organization_id = '${big.organizationId}'`,
@@ -62,6 +65,7 @@ export class Filling {
     await this.#organizations(added);
     await this.#calls(added);
     await this.#jobs(added, before === 0);
+    await this.#sources(added);
     await this.#deliveries(added);
     await this.#log(added);
     await this.#copy('audit_entries', added(this.#sizes.auditEntries), {
@@ -168,6 +172,29 @@ export class Filling {
     });
   }
 
+  /** Sources that are checked later. The one of the big organization has a long history and many other followers. */
+  async #sources(added) {
+    const sources = added(this.#sizes.sources);
+    await this.#copy('sources', sources, { id: source('n'), next_check_at: `now() + interval '1 day'` });
+    const seen = { position: 'place', first_position: 'place', state: `'seen'`, upload: 'NULL', rank: 'NULL' };
+    const upload = { ...seen, video_id: `'video' || place` };
+    await this.#copy('source_uploads', videosOf(sources, UPLOADS_PER_SOURCE), { ...upload, source_id: source('n') });
+    const older = { ...seen, position: '-n', first_position: '-n', video_id: `'older' || n` };
+    await this.#copy('source_uploads', added(this.#sizes.uploadsOfOne), older);
+    const finished = this.#samples.jobs;
+    this.#samples.jobs = `source_id = '${this.#big.sourceId}'`;
+    await this.#copy('jobs', sources, {
+      id: `'sub_' || lpad(n::text, 22, '0')`,
+      organization_id: organization(this.#turn),
+      state: `'paused'`,
+      reason: `'paused_by_caller'`,
+      next_run_at: 'NULL',
+      stored_bytes: 0,
+      ...counts(0),
+    });
+    this.#samples.jobs = finished;
+  }
+
   async #deliveries(added) {
     await this.#copy('webhook_deliveries', added(this.#sizes.deliveries), {
       ...delivery(`n::text`),
@@ -266,6 +293,7 @@ const organization = (n) => `'bench_' || ${n}`;
 const key = (n) => `'key_' || ${n}`;
 const webhook = (n) => `'whk_' || lpad(${n}::text, 24, '0')`;
 const delivery = (name) => ({ id: `'dlv_' || md5(${name})`, event_id: `'msg_' || md5(${name})` });
+const source = (n) => `'UC' || lpad(${n}::text, 22, '0')`;
 const job = (kind, n) => `'job_${kind}' || lpad(${n}::text, ${22 - kind.length}, '0')`;
 const video = (kind) => ({
   job_id: job(kind, 'n'),
