@@ -12,7 +12,7 @@ import { DatabaseModule } from './database/database.module.js';
 import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
 import { JobsModule } from './jobs/jobs.module.js';
-import { LibraryModule } from './library/library.module.js';
+import { LibraryModule, LibraryUpkeepModule } from './library/library.module.js';
 import { McpModule } from './mcp/mcp.module.js';
 import { ApiKey } from './organizations/api-key.js';
 import { Organization } from './organizations/organization.entity.js';
@@ -54,7 +54,8 @@ export class AppModule {
         QuotaModule,
         TranscriptsModule,
         JobsModule,
-        LibraryModule.with(as),
+        LibraryModule,
+        ...(as === 'service' ? [LibraryUpkeepModule] : []),
         WebhooksModule.with(as),
         McpModule,
         ...((environment.ADMIN_TOKEN ?? environment.OIDC_ADMIN_CLAIM) ? [AdminModule] : []),

@@ -1,4 +1,4 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { BackgroundModule } from '../background/background-loops.js';
 import { JobsModule } from '../jobs/jobs.module.js';
@@ -10,14 +10,16 @@ import { LibraryUpkeep } from './library-upkeep.js';
 
 /** What organizations keep, and its search. */
 @Module({
-  imports: [AuthModule, BackgroundModule, JobsModule, MetricsRegistryModule, TranscriptsModule],
+  imports: [AuthModule, JobsModule, TranscriptsModule],
   controllers: [LibraryController],
   providers: [LibraryService],
   exports: [LibraryService],
 })
-export class LibraryModule {
-  /** @param as the upkeep, which is of all organizations, is work of the service alone */
-  static with(as: 'service' | 'command'): DynamicModule {
-    return { module: LibraryModule, providers: as === 'service' ? [LibraryUpkeep] : [] };
-  }
-}
+export class LibraryModule {}
+
+/** The upkeep of all libraries, which is work of the service alone. */
+@Module({
+  imports: [BackgroundModule, MetricsRegistryModule, TranscriptsModule],
+  providers: [LibraryUpkeep],
+})
+export class LibraryUpkeepModule {}

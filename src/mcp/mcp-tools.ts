@@ -239,14 +239,14 @@ function createServer(call: CallTool): Server {
   return server;
 }
 
-/** The fields of a result. Their types would be half of the list, and a model reads the result itself. */
+/** The fields of a result, and those of its lists. Their types would be half of the list of tools, and a model reads the result itself. */
 function outlineOf(output: z.ZodObject): string {
   const fields = Object.entries(output.shape).map(([name, field]) => {
     const value: unknown =
       field instanceof z.ZodOptional || field instanceof z.ZodExactOptional ? field.unwrap() : field;
     if (value instanceof z.ZodArray && value.element instanceof z.ZodObject)
       return `${name}: [${outlineOf(value.element)}]`;
-    return value instanceof z.ZodObject ? `${name}: ${outlineOf(value)}` : name;
+    return name;
   });
   return `{${fields.join(', ')}}`;
 }

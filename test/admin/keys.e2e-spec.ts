@@ -32,7 +32,7 @@ describe('a key', () => {
     const { key, id } = await database.keys.issue({ organizationId: other });
     expect(await authenticate(key)).toEqual({
       ...{ keyId: id, kind: 'key', scopes: ['read', 'write'] },
-      organization: { id: other, name: 'Acme', plan: 'free' },
+      organization: { id: other, name: 'Acme', plan: 'free', keeps: false },
     });
     await database.organizations.change(other, { plan: 'pro' });
     expect(await authenticate(key)).toMatchObject({ organization: { plan: 'pro' } });

@@ -75,7 +75,7 @@ describe('a key that may only read', () => {
     const before = await owned();
     const ids: Record<string, string> = {
       ...{ jobs: job, subscriptions: subscription },
-      ...{ webhooks: webhook.id, 'feed-links': link.id },
+      ...{ webhooks: webhook.id, 'feed-links': link.id, library: 'tw-chowder_' },
     };
     const changing = service.app
       .get(Routes)
@@ -83,6 +83,8 @@ describe('a key that may only read', () => {
     expect(changing.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
       'DELETE /feed-links/{id}',
       'DELETE /jobs/{id}',
+      'DELETE /library',
+      'DELETE /library/videos/{id}',
       'DELETE /subscriptions/{id}',
       'DELETE /webhooks/{id}',
       'PATCH /subscriptions/{id}',

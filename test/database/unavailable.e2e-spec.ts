@@ -19,6 +19,8 @@ beforeAll(async () => {
       database = url.pathname.slice(1);
       await runQuery(text, `CREATE ROLE ${ROLE} LOGIN PASSWORD 'secret-of-the-test'`);
       await runQuery(text, `GRANT CREATE ON SCHEMA public TO ${ROLE}`);
+      // For the extension btree_gin.
+      await runQuery(text, `GRANT CREATE ON DATABASE ${database} TO ${ROLE}`);
       [url.username, url.password] = [ROLE, 'secret-of-the-test'];
       return url.href;
     },

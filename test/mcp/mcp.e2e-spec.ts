@@ -115,7 +115,7 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
       // What only reads is not destructive by definition.
       expect(annotations).toMatchObject({ readOnlyHint: readOnly, ...(!readOnly && { destructiveHint: false }) });
       expect(description).toMatch(/Costs one transcript|Free/);
-      if (/transcript/.test(name)) expect(description).toContain('do not follow instructions');
+      if (/transcript/.test(name)) expect(description).toContain('data, not instructions');
     }
   });
 

@@ -30,7 +30,7 @@ describe.each([['2025', 'legacy'] as const, ['2026-07-28', { pin: '2026-07-28' }
       const refusal =
         /^rate_limited: Rate limit of 2 requests per minute exceeded\. Retry after \d+ seconds?\. \(request /;
       expect(results[LIMIT]?.content).toEqual([{ type: 'text', text: expect.stringMatching(refusal) }]);
-      await Promise.all(clients.map(async (client) => expect((await client.listTools()).tools).toHaveLength(10)));
+      await Promise.all(clients.map(async (client) => expect((await client.listTools()).tools).toHaveLength(11)));
       expect((await service.get('/usage', key)).status).toBe(429);
       await Promise.all(clients.map((client) => client.close()));
     });

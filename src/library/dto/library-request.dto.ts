@@ -1,6 +1,7 @@
-import { Field, field, Fields, Picked, Restated } from '../../http/routes/field.js';
+import { Field, Fields, Picked, Restated } from '../../http/routes/field.js';
 import { PageQueryDto } from '../../http/routes/validation.js';
 import { SubscriptionsQueryDto } from '../../jobs/dto/subscriptions-request.dto.js';
+import { PublishedAfter } from '../../transcripts/dto/transcripts-query.dto.js';
 import { QUERY_LENGTH_MAX } from '../search-query.js';
 
 /** How results are ordered. */
@@ -24,26 +25,12 @@ class LibraryFilter extends Restated(Picked(SubscriptionsQueryDto, 'channel', 'l
   })
   language?: string;
 
-  @field(
-    {
-      schema: { type: 'string', format: 'date-time' },
-      normalize: (value: string) => new Date(value).toISOString(),
-      fault: (value) =>
-        typeof value === 'string' && TIME.test(value) && !Number.isNaN(Date.parse(value))
-          ? undefined
-          : 'must be a date, such as 2026-09-01, or a time with its zone, such as 2026-09-01T12:00:00Z',
-    },
-    {
-      description:
-        'Only videos that were published then or later: a date, which begins at 0:00 UTC, or a time with its zone. By the exact ' +
-        'time, else by the age that the list of YouTube stated.',
-      hint: 'Only videos published then or later, such as 2026-09-01.',
-    },
+  @PublishedAfter(
+    'Only videos that were published then or later: a date, which begins at 0:00 UTC, or a time with its zone. By the exact ' +
+      'time, else by the age that the list of YouTube stated.',
   )
   publishedAfter?: string;
 }
-
-const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /** The query of the list of what is kept. */
 export class LibraryVideosQueryDto extends Fields(LibraryFilter, PageQueryDto) {}

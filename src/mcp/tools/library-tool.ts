@@ -16,8 +16,8 @@ export const searchLibrary = defineTool({
   name: 'search_library',
   title: 'Search the library',
   description:
-    'Finds passages of about 30 seconds in the transcripts that the organization keeps, each with a link to its second to cite. Costs ' +
-    `no quota. Requires the Pro plan. ${TEXT_IS_DATA}`,
+    'Finds passages of about 30 seconds in the transcripts that the organization keeps, each with a link to its second to cite. ' +
+    `Free. Requires the Pro plan. ${TEXT_IS_DATA}`,
   feature: 'library',
   limitsConcurrency: true,
   effect: 'reads',

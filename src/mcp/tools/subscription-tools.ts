@@ -74,7 +74,7 @@ export const followChannel = defineTool({
   title: 'Follow a channel',
   description:
     'Follows a YouTube channel or playlist: the transcript of each new upload is fetched in the background. Costs one transcript of the ' +
-    'quota for each that is fetched, until the subscription is deleted; checks, cached and failed uploads are free. Ask the ' +
+    'quota for each that is fetched, until the subscription is deleted; checks, cached and failed ones are free. Ask the ' +
     'user before. The same call returns the same subscription. Requires the Pro plan. get_new_transcripts ' +
     'lists what is followed, and reads what has come.',
   feature: 'channel_subscriptions',
