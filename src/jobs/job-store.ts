@@ -48,7 +48,7 @@ type ResultRow<Row> = Row & { expired_at: Date | null; is_final: boolean } & (
   );
 
 /** Why another job or subscription is refused. */
-export type Refusal = 'conflict' | 'too_many' | 'too_many_stored' | 'too_much_stored';
+export type Refusal = 'conflict' | 'too_many' | 'too_many_stored' | 'too_many_videos' | 'too_much_stored';
 
 type CreatedRow<Row> = Row & { outcome: 'created' | 'known' | Refusal };
 
@@ -80,23 +80,15 @@ const LIST = `
       AND ($3::timestamptz IS NULL OR (created_at, id) < ($3, $4::text))
     ORDER BY created_at DESC, id DESC LIMIT $5`;
 
-/**
- * The rows are removed later, in batches. The running slice keeps its claim, so that what it fetches is charged. $3 and $4 who
- * deletes it, and the name of that in the audit trail.
- */
+/** $3 and $4 who deletes it, and the name of that in the audit trail. */
 const DELETE = `
-  WITH deleted AS (
-    UPDATE jobs SET deleted_at = clock_now(), idempotency_key = NULL,
-        state = CASE WHEN finished_at IS NULL THEN 'canceled' ELSE state END
-      WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
-      RETURNING id, audit_record($3, $4, organization_id, id, request::jsonb - 'videosHash', NULL)
-  ) SELECT id FROM deleted`;
+  SELECT id, audit_record($3, $4, organization_id, id, request::jsonb - 'videosHash', NULL) FROM job_delete($1, $2)`;
 
 /** $3 sequence before the first entry, $4 count, $5 bytes: the lengths of the entries are known without reading them. */
 const RESULTS = `
   WITH found AS MATERIALIZED (
     SELECT ${columnsOf('job')}, CASE WHEN expires_at <= clock_now() THEN expires_at END AS expired_at,
-           finished_at IS NOT NULL AND coalesce(claimed_until <= clock_now(), true) AS is_final
+           finished_at IS NOT NULL AND coalesce(is_due(claimed_until, interval '2 hours'), true) AS is_final
       FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
   ), decided AS (
     SELECT position, sum(octet_length(entry)) OVER (ORDER BY sequence) - octet_length(entry) AS bytes_before
@@ -109,11 +101,11 @@ const RESULTS = `
       ON decided.bytes_before < $5
     ORDER BY video.sequence`;
 
-/** $5 and $6 who creates it, and the name of that in the audit trail. */
+/** $6 and $7 who creates it, and the name of that in the audit trail. */
 const CREATE = `
   SELECT result.outcome, ${columnsOf('(result.job)')}, CASE WHEN result.outcome = 'created' THEN audit_record(
-           $5, $6, (result.job).organization_id, (result.job).id, NULL, (result.job).request::jsonb - 'videosHash') END
-    FROM job_create($1, $2, $3, $4) result`;
+           $6, $7, (result.job).organization_id, (result.job).id, NULL, (result.job).request::jsonb - 'videosHash') END
+    FROM job_create($1, $2, $3, $4, $5) result`;
 
 /** The archive jobs or the subscriptions of organizations, in the table `jobs`. Every change is one statement. */
 export class JobStore<Dto extends { id: string; createdAt: string }, Row extends JobRow<string>> {
@@ -141,7 +133,8 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
     const { prefix, name, unfinishedMax, storedMax, toDto } = this.variant;
     const id = `${prefix}_${bytesToBase62(randomBytes(16))}`;
     const job = { ...columns, id, organization_id: payer.organizationId, key_id: payer.keyId };
-    const limits = [this.environment[unfinishedMax], storedMax, this.resultsBytesMax];
+    const { JOB_VIDEOS_PER_ORGANIZATION: videosMax } = this.environment;
+    const limits = [this.environment[unfinishedMax], storedMax, this.resultsBytesMax, videosMax];
     const values = [JSON.stringify(job), ...limits, actor ?? null, `${name}.created`];
     const [row] = await queryWithDeadline<CreatedRow<Row>[]>(this.database, CREATE, values, payer.organizationId);
     if (!row) throw new InvalidApiKeyError('revoked');
@@ -156,7 +149,8 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
     const { TooMany, unfinishedMax } = this.variant;
     if (refusal === 'conflict') return new IdempotencyConflictError();
     if (refusal === 'too_many') return new TooMany(this.environment[unfinishedMax]);
-    const megabytes = this.environment.JOB_RESULTS_MAX_MEGABYTES;
+    const { JOB_RESULTS_MAX_MEGABYTES: megabytes, JOB_VIDEOS_PER_ORGANIZATION: videos } = this.environment;
+    if (refusal === 'too_many_videos') return new StoredResultsLimitError({ videos });
     return new StoredResultsLimitError(refusal === 'too_many_stored' ? { jobs: STORED_JOBS_MAX } : { megabytes });
   }
 

@@ -101,18 +101,6 @@ it('a slice that a process left unfinished is repeated, and a call that it left 
   expect(await verifiedUsage()).toMatchObject({ used: 11, reserved: 0, verification: { exact: true } });
 });
 
-it('processes of version 1.0 find the counts and the functions that they ask for', async () => {
-  const counts = `SELECT state, sum(jobs)::integer AS jobs, sum(stored_bytes)::double precision AS stored_bytes FROM job_counts GROUP BY state`;
-  const [{ bytes: stored } = {}] = await service.query('SELECT sum(stored_bytes)::double precision AS bytes FROM jobs');
-  expect(await service.query(counts)).toEqual([{ state: 'completed', jobs: 2, stored_bytes: stored }]);
-  for (const call of [
-    'job_claim(gen_random_uuid(), 60::double precision, NULL::text)',
-    `job_resume('org_old', 'job_unknown', 10, 1e9)`,
-    `subscription_change('org_old', 'sub_unknown', 3600, 'paused', 10)`,
-  ])
-    expect(await service.query(`SELECT * FROM ${call}`)).toEqual([]);
-});
-
 it('a running process goes on while a further version adds columns, an index and a changed function', async () => {
   const { id, key } = await service.organization({ monthlyLimit: 100 });
   const next = await SchemaFolder.ofTheService();

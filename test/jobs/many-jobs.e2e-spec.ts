@@ -12,8 +12,8 @@ const ORGANIZATIONS = 50;
 const blocksMax = (few: number): number => 3 * few + 40;
 
 const STATEMENTS = {
-  claim: 'SELECT * FROM job_claim(gen_random_uuid(), 60, NULL)',
-  'claim of one organization': `SELECT * FROM job_claim(gen_random_uuid(), 60, 'org_of_many_1')`,
+  claim: 'SELECT * FROM job_claim(gen_random_uuid(), 60, NULL, true)',
+  'claim of one organization': `SELECT * FROM job_claim(gen_random_uuid(), 60, 'org_of_many_1', true)`,
   sweep: `SELECT * FROM job_sweep('{pro}', 0, 0)`,
   removal: 'SELECT job_remove_batch(200)',
 };

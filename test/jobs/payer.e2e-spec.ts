@@ -70,18 +70,3 @@ describe('a key with a monthly limit', () => {
     expect(await chargedTo(organization)).toEqual({ [limited.id]: 2, [keyId]: 7 });
   });
 });
-
-it('a process of version 1.0 resumes and changes as before, and the payer stays', async () => {
-  const { id: organizationId, key, keyId } = await customer(1);
-  const job = await createJob(steps.service, key, { channel: '@2-videos-no-63' });
-  await onJob(steps.service, key, 'POST', `${job}/cancel`);
-  const { id } = await follow(steps.service, key, { channel: '@2-videos-no-63' });
-  const changed = await steps.service.query(`
-    SELECT outcome, old_state, (job).state, (job).key_id FROM job_resume('${organizationId}', '${job}', 5, 1e9)
-    UNION ALL SELECT NULL, old_state, (job).state, (job).key_id
-      FROM subscription_change('${organizationId}', '${id}', 900, 'paused', 10)`);
-  expect(changed).toEqual([
-    { outcome: null, old_state: 'canceled', state: 'queued', key_id: keyId },
-    { outcome: null, old_state: 'running', state: 'paused', key_id: keyId },
-  ]);
-});

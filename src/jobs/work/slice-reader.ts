@@ -22,6 +22,7 @@ import { SliceRepository } from './slice.repository.js';
 import {
   dispositionOf,
   isBlocked,
+  outcomeOf,
   type ClaimedSlice,
   type Disposition,
   type ListedPage,
@@ -110,7 +111,7 @@ export class SliceReader {
     // After a block, one video finds out whether the platform serves the service again.
     const probes = slice.job.reason === 'upstream_blocked';
     const videos = await this.store.pendingVideos(slice.job.id, { count: probes ? 1 : SLICE_VIDEOS, random: probes });
-    if (videos.length === 0) return { type: 'nothing_due' };
+    if (videos.length === 0) return { type: 'unserved' };
     const again = new Set(videos.flatMap(({ retries, upload }) => (retries > 0 ? [upload.videoId] : [])));
     const plan = await this.plan(slice, videos.map(requestedUpload), again, stop);
     if ('type' in plan) return plan;
@@ -121,7 +122,7 @@ export class SliceReader {
       const conditions = { blocked: isBlocked(read), stopped, nowMs: slice.nowMs, retry };
       const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
-      const outcome: SliceOutcome = { type: 'read', videos: read, stopped, durationSeconds };
+      const outcome = outcomeOf(read, { stopped, durationSeconds });
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
       const results = { reservation: plan.reservation, ...storedForms(decisions, slice.subscription !== null) };
       return { outcome, results, decided, pending: read.length - decided.length };
@@ -151,7 +152,8 @@ export class SliceReader {
       return await this.transcripts.prepare({ source, ...job.request, again }, payer, options);
     } catch (error) {
       if (!(error instanceof PlanLimitExceededError)) throw error;
-      if (error.fitting === 0) return { type: 'without_quota', quota: error.decided };
+      const { used, limit } = error.decided;
+      if (error.fitting === 0) return { type: used < limit ? 'quota_reserved' : 'without_quota' };
       return this.plan(slice, uploads.slice(0, error.fitting), again, stop);
     }
   }

@@ -13,7 +13,7 @@ import { ContinuationRejectedError } from '../../platform/video-platform.js';
 import { Call, CallEnded } from '../../transcripts/call.js';
 import { addToSummary, emptySummary } from '../../transcripts/delivery/transcript-events.js';
 import { TranscriptMetrics } from '../../transcripts/transcript-metrics.js';
-import { endOf, type CheckedPage } from './check.js';
+import type { CheckedPage } from './check.js';
 import { CheckReader } from './check-reader.js';
 import type { ChangedJob } from '../job-row.js';
 import { SliceReader, type ReadSlice } from './slice-reader.js';
@@ -108,7 +108,7 @@ export class SliceRunner {
       if (error instanceof UpstreamError && error.code === 'upstream_blocked' && isSent) return { type: 'blocked' };
       // What was refused here, before it was sent, says nothing about the list.
       if (error instanceof UpstreamError && (error.code === 'upstream_busy' || error.code === 'upstream_blocked'))
-        return { type: 'busy', retryAfterSeconds: error.retryAfterSeconds ?? BUSY_SECONDS };
+        return { type: 'busy', seconds: error.retryAfterSeconds ?? BUSY_SECONDS };
       throw error;
     } finally {
       call.finish();
@@ -116,7 +116,7 @@ export class SliceRunner {
   }
 
   private async end(slice: ClaimedSlice, outcome: SliceOutcome): Promise<Stored> {
-    return { changed: await this.store.commitSlice(slice, endOf(slice, outcome)), counts: {} };
+    return { changed: await this.store.commitSlice(slice, outcome), counts: {} };
   }
 
   private async commit(slice: ClaimedSlice, read: ReadSlice, stop: AbortSignal): Promise<Stored> {
@@ -142,7 +142,7 @@ export class SliceRunner {
       results.reservation?.leaseEndsAtMs ?? performance.now() + this.environment.REQUEST_DEADLINE_SECONDS * 1000;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.store.commitSlice(slice, endOf(slice, outcome), results);
+        return await this.store.commitSlice(slice, outcome, results);
       } catch (error) {
         const delayMs = retryDelayMs(attempt);
         if (stop.aborted || !isDatabaseUnavailable(error) || performance.now() + delayMs > untilMs) throw error;

@@ -1,4 +1,3 @@
-import type { QuotaCounts } from '../../domain/errors.js';
 import type { Plan } from '../../domain/plan.js';
 import type { Channel, Playlist, Upload, VideoFailureCode } from '../../domain/transcript.js';
 import type { UploadsListPage } from '../../platform/video-platform.js';
@@ -6,7 +5,6 @@ import type { OpenReservation } from '../../quota/settlement-retries.js';
 import { RETRY_DELAYS_SECONDS, uploadAgeSeconds, type FailedTry, type Retry } from '../../transcripts/finality.js';
 import { type Entry, statesBlock } from '../../transcripts/delivery/transcript-events.js';
 import type { ChangedJob } from '../job-row.js';
-import type { JobReason } from '../job.js';
 import type { Walk } from './walk.js';
 
 /** What the slices of a subscription go by, beside what those of a job do. */
@@ -86,37 +84,21 @@ export interface VideoResults {
 /** The SQLSTATE of a slice whose reservation ended before it was stored. */
 export const SLICE_EXPIRED = 'CT001';
 
+/** What a slice found out. The database decides what that makes of its job: `job_transition`. */
 export type SliceOutcome =
-  | { type: 'organization_deleted' | 'plan_excludes' | 'blocked' | 'nothing_due' }
+  | { type: 'organization_deleted' | 'plan_excludes' | 'blocked' }
   | { type: 'channel_not_found' | 'playlist_not_found' }
+  /** Nothing was due, or everything was read without the platform. */
+  | { type: 'unserved' }
   /** The list is read again from its first page when the platform rejects where it goes on. */
-  | { type: 'stopped' | 'failed'; restartList: boolean }
-  /** A list was not asked for, because the pace could not serve it in time, or every egress is refused. */
-  | { type: 'busy'; retryAfterSeconds: number }
-  /** Not even one video fits into the quota, or into what the key may use of it. */
-  | { type: 'without_quota'; quota: Pick<QuotaCounts, 'limit' | 'used'> }
-  /** @param durationSeconds the pace states at the start of the slice when it can serve what it holds back */
-  | { type: 'read'; videos: readonly Pick<ReadVideo, 'entry'>[]; stopped: boolean; durationSeconds: number };
-
-/** What a slice makes of its job, unless the job is complete or was canceled. */
-export interface SliceEnd {
-  /** Null when the job goes on. */
-  state: 'paused' | 'failed' | 'canceled' | null;
-  reason: JobReason | null;
-  /** Until the next slice; null for none. */
-  delaySeconds: number | null;
-  setbacks: number;
-  /** Reads the list again from its first page. */
-  restartList: boolean;
-}
-
-const SETBACK_DELAY_SECONDS = 30;
-const SETBACK_DELAY_SECONDS_MAX = 900;
-
-/** When a slice is tried again that the platform did not serve: the pause doubles with each consecutive setback. */
-export function setbackDelaySeconds(setbacks: number): number {
-  return Math.min(SETBACK_DELAY_SECONDS_MAX, SETBACK_DELAY_SECONDS * 2 ** Math.min(setbacks, 10));
-}
+  | { type: 'stopped' | 'failed'; restartList?: boolean }
+  /**
+   * `busy`: nothing was asked of the platform, because the pace could not serve it in time, or every egress is refused.
+   * `served`: it served or judged a video. What it holds back can be read after the seconds.
+   */
+  | { type: 'busy' | 'served'; seconds: number }
+  /** Not even one video fits into the quota, or into what the key may use of it: it is used up, or other calls hold the rest. */
+  | { type: 'without_quota' | 'quota_reserved' };
 
 /** When a list that ended incomplete is read again, by how often that added nothing. */
 export function listRetrySeconds(setbacks: number): number {
@@ -125,8 +107,6 @@ export function listRetrySeconds(setbacks: number): number {
 
 /** Of a video or list whose failure does not say when a retry can succeed. */
 export const BUSY_SECONDS = 30;
-/** Other calls hold the rest of the quota, for as long as they run. */
-const RESERVED_SECONDS = 5;
 
 export interface ReadVideo extends PendingVideo {
   entry: Entry;
@@ -170,51 +150,25 @@ export function dispositionOf(
   return retry({ code, retries, lastCode, ageSeconds }) ?? 'decided';
 }
 
-const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks: 0, restartList: false };
-/** Until something outside of the job changes. */
-const STOPS: SliceEnd = { ...GOES_ON, delaySeconds: null };
-const BLOCKED = { state: 'paused', reason: 'upstream_blocked' } as const;
-
-/** Decides what a slice makes of its job. */
-export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, outcome: SliceOutcome): SliceEnd {
-  // A pause for a block goes on until the platform has served a slice.
-  const unserved: SliceEnd = job.reason === 'upstream_blocked' ? { ...GOES_ON, ...BLOCKED, setbacks } : GOES_ON;
-  const setback = { ...unserved, delaySeconds: setbackDelaySeconds(setbacks), setbacks: setbacks + 1 };
-  switch (outcome.type) {
-    case 'organization_deleted':
-      return { ...STOPS, state: 'canceled' };
-    case 'plan_excludes':
-      return { ...STOPS, state: 'paused', reason: 'plan_changed' };
-    case 'channel_not_found':
-    case 'playlist_not_found':
-      return { ...STOPS, state: 'failed', reason: outcome.type };
-    case 'without_quota':
-      if (outcome.quota.used < outcome.quota.limit) return { ...unserved, delaySeconds: RESERVED_SECONDS };
-      return { ...STOPS, state: job.request.onQuota === 'fail' ? 'failed' : 'paused', reason: 'plan_limit_exceeded' };
-    case 'blocked':
-      return { ...setback, ...BLOCKED };
-    case 'nothing_due':
-      return unserved;
-    case 'stopped':
-      return { ...unserved, setbacks, restartList: outcome.restartList };
-    case 'busy':
-      return { ...unserved, setbacks, delaySeconds: outcome.retryAfterSeconds };
-    case 'failed':
-      return { ...setback, restartList: outcome.restartList };
-    case 'read': {
-      const { videos, stopped, durationSeconds } = outcome;
-      if (isBlocked(videos)) return { ...setback, ...BLOCKED };
-      const served = videos.some(isServed);
-      const goesOn = served ? GOES_ON : unserved;
-      const failures = videos.flatMap(({ entry }) => (entry.ok ? [] : [entry.error]));
-      const busy = failures.filter(({ code }) => code === 'upstream_busy');
-      if (busy.length > 0) {
-        const waitSeconds = Math.min(...busy.map(({ retryAfterSeconds = BUSY_SECONDS }) => retryAfterSeconds));
-        return { ...goesOn, delaySeconds: Math.max(1, waitSeconds - durationSeconds) };
-      }
-      // One in which something failed and the platform served nothing is a setback.
-      if (served || failures.length === 0) return goesOn;
-      return stopped ? { ...unserved, setbacks } : setback;
-    }
-  }
+/**
+ * What the videos that a slice read say about it. One in which something failed and the platform served nothing has failed, unless
+ * it was stopped.
+ *
+ * @param slice.durationSeconds the pace states at the start of the slice when it can serve what it holds back
+ */
+export function outcomeOf(
+  videos: readonly Pick<ReadVideo, 'entry'>[],
+  { stopped, durationSeconds }: { stopped: boolean; durationSeconds: number },
+): SliceOutcome {
+  if (isBlocked(videos)) return { type: 'blocked' };
+  const served = videos.some(isServed);
+  const failures = videos.flatMap(({ entry }) => (entry.ok ? [] : [entry.error]));
+  const waits = failures
+    .filter(({ code }) => code === 'upstream_busy')
+    .map(({ retryAfterSeconds = BUSY_SECONDS }) => retryAfterSeconds);
+  const seconds = waits.length > 0 ? Math.max(1, Math.min(...waits) - durationSeconds) : 0;
+  if (served) return { type: 'served', seconds };
+  if (waits.length > 0) return { type: 'busy', seconds };
+  if (failures.length === 0) return { type: 'unserved' };
+  return { type: stopped ? 'stopped' : 'failed' };
 }

@@ -1,0 +1,207 @@
+-- The states of jobs and subscriptions: what an event makes of one is decided here, and nowhere else. All transitions stand in
+-- docs/jobs.md, with which test/jobs/states compares them.
+
+DROP TRIGGER IF EXISTS job_changed ON jobs;
+DROP FUNCTION IF EXISTS job_changed();
+
+-- Changes a job, which its caller has locked and stores with job_store, by an event: its state with the reason, its setbacks, and
+-- when its next slice is due. p_outcome is what a slice or a check reports, with the seconds that it states, or why a sweep ends
+-- a pause. Stores the event for webhooks.
+CREATE OR REPLACE FUNCTION job_transition(
+  p_job jobs, p_event text, p_outcome text DEFAULT NULL, p_seconds double precision DEFAULT 0
+) RETURNS jobs LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  job jobs := p_job;
+  v_now timestamptz := clock_now();
+  v_kind text := CASE WHEN job.check_seconds IS NULL THEN 'job' ELSE 'subscription' END;
+BEGIN
+  CASE p_event
+    WHEN 'claim' THEN
+      job.started_at := coalesce(job.started_at, v_now);
+    WHEN 'page' THEN
+      IF job.finished_at IS NULL THEN
+        job.state := 'running';
+        job.reason := NULL;
+        job.next_run_at := v_now;
+      END IF;
+    WHEN 'slice', 'check' THEN
+      job := job_slice_ended(job, p_event, p_outcome, p_seconds);
+    WHEN 'resume', 'sweep' THEN
+      job.state := CASE WHEN p_outcome = 'organization_deleted' THEN 'canceled' ELSE 'running' END;
+      job.reason := NULL;
+      job.unread_since := NULL;
+      job.next_run_at := v_now;
+      IF p_event = 'resume' THEN
+        job.setbacks := 0;
+        job.list_retry_at := NULL;
+      END IF;
+    WHEN 'pause' THEN
+      job.state := 'paused';
+      job.reason := 'paused_by_caller';
+    WHEN 'cancel', 'delete' THEN
+      IF job.finished_at IS NULL THEN
+        job.state := 'canceled';
+        job.reason := NULL;
+      END IF;
+      IF p_event = 'delete' THEN
+        job.deleted_at := v_now;
+        job.idempotency_key := NULL;
+      END IF;
+  END CASE;
+  job := job_settled(job);
+  IF job.deleted_at IS NULL AND (job.state, job.reason) IS DISTINCT FROM (p_job.state, p_job.reason)
+    AND (job.state = 'paused' OR job.check_seconds IS NULL AND job.finished_at IS NOT NULL) THEN
+    PERFORM webhook_enqueue(job.organization_id, v_kind || '.' || job.state, jsonb_build_object(
+      v_kind || 'Id', job.id, 'state', job.state, 'reason', job.reason, 'channelId', job.channel_id,
+      'summary', jsonb_build_object(
+        'total', job.total, 'succeeded', job.succeeded, 'failed', job.failed, 'cached', job.cached,
+        'fetched', job.fetched, 'pending', job.total - job.succeeded - job.failed)));
+  END IF;
+  RETURN job;
+END $$;
+
+-- What a slice, or a check, makes of its job by its outcome. What the caller has paused or canceled meanwhile stays so.
+CREATE OR REPLACE FUNCTION job_slice_ended(job jobs, p_event text, p_outcome text, p_seconds double precision)
+RETURNS jobs LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_now timestamptz := clock_now();
+  v_is_check boolean := p_event = 'check' AND p_outcome NOT IN ('organization_deleted', 'plan_excludes');
+  v_not_found boolean := p_outcome IN ('channel_not_found', 'playlist_not_found');
+  v_is_setback boolean := p_outcome IN ('failed', 'blocked') OR v_is_check AND v_not_found;
+  -- A pause for a block goes on until the platform has served a slice.
+  v_unserved boolean := p_outcome IN ('unserved', 'quota_reserved', 'stopped', 'busy', 'failed');
+  v_state text;
+  v_reason text := CASE WHEN p_outcome = 'plan_excludes' THEN 'plan_changed'
+                        WHEN p_outcome = 'without_quota' THEN 'plan_limit_exceeded'
+                        WHEN v_not_found THEN p_outcome
+                        WHEN p_outcome = 'blocked' OR v_unserved AND job.reason = 'upstream_blocked' THEN 'upstream_blocked' END;
+  v_due timestamptz;
+  -- When a slice is tried again that the platform did not serve: the pause doubles with each consecutive setback.
+  v_seconds double precision := CASE WHEN v_is_setback THEN least(900, 30 * 2 ^ least(job.setbacks, 10))
+                                     -- Other calls hold the rest of the quota, for as long as they run.
+                                     WHEN p_outcome = 'quota_reserved' THEN 5 ELSE p_seconds END;
+BEGIN
+  v_state := CASE WHEN p_outcome = 'organization_deleted' THEN 'canceled'
+                  WHEN v_not_found OR p_outcome = 'without_quota' AND job.request::jsonb ->> 'onQuota' = 'fail' THEN 'failed'
+                  WHEN v_reason IS NOT NULL THEN 'paused' ELSE 'running' END;
+  IF v_is_check THEN
+    -- It does not end a pause, and pauses only when the channel does not exist, or was not read for three days.
+    v_state := CASE WHEN job.state = 'paused' THEN 'paused' ELSE 'running' END;
+    v_reason := job.reason;
+    IF v_is_setback AND job.reason IS DISTINCT FROM 'plan_limit_exceeded' THEN
+      IF v_not_found AND job.channel_id IS NULL OR job.unread_since <= v_now - interval '3 days' THEN
+        v_state := 'paused';
+        v_reason := CASE WHEN v_not_found THEN p_outcome ELSE 'upstream_blocked' END;
+        v_seconds := 86400;
+      ELSIF p_outcome <> 'failed' THEN
+        v_state := 'running';
+        v_reason := CASE WHEN v_not_found THEN p_outcome ELSE 'upstream_blocked' END;
+      END IF;
+    END IF;
+  ELSIF job.check_seconds IS NOT NULL THEN
+    -- A block does not pause a subscription, and what its checks found out stays.
+    IF v_reason = 'upstream_blocked' THEN
+      v_state := 'running';
+    END IF;
+    v_reason := coalesce(v_reason, CASE WHEN job.reason IN ('list_incomplete', 'channel_not_found') THEN job.reason END);
+  END IF;
+  -- The other pauses last until something outside of the job changes.
+  IF v_is_check OR v_state = 'running' OR v_state = 'paused' AND v_reason = 'upstream_blocked' THEN
+    v_due := v_now + make_interval(secs => v_seconds);
+  END IF;
+  job.setbacks := CASE WHEN v_is_setback THEN job.setbacks + 1
+                       WHEN p_outcome IN ('stopped', 'busy') OR v_unserved AND job.reason = 'upstream_blocked' THEN job.setbacks
+                       ELSE 0 END;
+  IF job.finished_at IS NULL AND job.reason IS DISTINCT FROM 'paused_by_caller' THEN
+    job.state := v_state;
+    job.reason := v_reason;
+  END IF;
+  IF p_event = 'check' THEN
+    IF v_seconds > 0 THEN
+      job.unread_since := coalesce(job.unread_since, v_now);
+    END IF;
+    job.next_check_at := coalesce(v_due, job.next_check_at);
+    v_due := v_now;
+  END IF;
+  job.next_run_at := CASE WHEN job.check_seconds IS NULL THEN job_next_run(job, v_due) ELSE subscription_next_run(job, v_due) END;
+  RETURN job;
+END $$;
+
+-- When a job has its next slice, but not before p_due_at: a page of its list while one is due, else videos.
+CREATE OR REPLACE FUNCTION job_next_run(p_job jobs, p_due_at timestamptz) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN CASE WHEN job_slice_kind(p_job, true) = 'listing' THEN p_due_at ELSE job_videos_at(p_job, p_due_at) END;
+END $$;
+
+-- When videos of a job are due, but not before p_due_at: none is before the first of them that is tried again later.
+CREATE OR REPLACE FUNCTION job_videos_at(p_job jobs, p_due_at timestamptz) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  v_longest timestamptz := clock_now() + job_longest(p_job);
+BEGIN
+  IF EXISTS (SELECT FROM job_videos WHERE job_id = p_job.id AND state = 'pending'
+               AND coalesce(retry_at <= p_due_at OR retry_at > v_longest, true)) THEN
+    RETURN p_due_at;
+  END IF;
+  RETURN (SELECT min(retry_at) FROM job_videos WHERE job_id = p_job.id AND state = 'pending');
+END $$;
+
+-- What follows from what a job is now: whether an unfinished one is queued, listed, running or complete, and the end of a finished
+-- one. It is paused as long as its list is incomplete, also while that is read again. A subscription has neither these states nor
+-- their end.
+CREATE OR REPLACE FUNCTION job_settled(job jobs) RETURNS jobs LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_goes_on boolean := job.state IN ('queued', 'listing', 'running') AND job.check_seconds IS NULL;
+BEGIN
+  IF job.state NOT IN ('canceled', 'failed') AND job.listed_at IS NOT NULL AND job.succeeded + job.failed = job.total THEN
+    job.state := 'completed';
+    job.reason := NULL;
+  ELSIF v_goes_on AND job.listed_at IS NULL AND job.list_retry_at IS NOT NULL THEN
+    job.state := 'paused';
+    job.reason := 'list_incomplete';
+    -- From then on the list is what is next, after the pause of its last failure.
+    IF NOT is_due(job.list_retry_at, job_longest(job)) THEN
+      job.next_run_at := CASE WHEN job.succeeded + job.failed = job.total THEN job.list_retry_at
+                              ELSE least(job.next_run_at, job.list_retry_at) END;
+    END IF;
+  ELSIF v_goes_on THEN
+    job.state := CASE WHEN job.started_at IS NULL THEN 'queued' WHEN job.listed_at IS NULL THEN 'listing' ELSE 'running' END;
+  END IF;
+  IF job.state NOT IN ('completed', 'canceled', 'failed') THEN
+    job.finished_at := NULL;
+    job.expires_at := NULL;
+  ELSE
+    job.next_run_at := NULL;
+    IF job.finished_at IS NULL THEN
+      job.finished_at := clock_now();
+      job.expires_at := job.finished_at + make_interval(secs => job.results_seconds);
+    END IF;
+  END IF;
+  RETURN job;
+END $$;
+
+-- The longest pause until the next slice, a video or the list of a job: a time beyond it was stored while the clock was ahead.
+CREATE OR REPLACE FUNCTION job_longest(p_job jobs) RETURNS interval LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN p_job.check_seconds IS NULL THEN interval '6 hours' ELSE interval '7 days' END
+$$;
+
+-- Stores a job that was changed. Results are removed when they have expired, and those of a deleted job at once, whatever the
+-- clock was.
+CREATE OR REPLACE FUNCTION job_store(p_job jobs) RETURNS jobs LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  job jobs;
+BEGIN
+  UPDATE jobs SET key_id = p_job.key_id, idempotency_key = p_job.idempotency_key, deleted_at = p_job.deleted_at,
+      state = p_job.state, reason = p_job.reason, setbacks = p_job.setbacks, next_run_at = p_job.next_run_at,
+      claim = p_job.claim, claimed_until = p_job.claimed_until, started_at = p_job.started_at,
+      finished_at = p_job.finished_at, expires_at = p_job.expires_at,
+      remove_at = CASE WHEN p_job.deleted_at IS NOT NULL THEN 'epoch'
+                       WHEN p_job.expires_at IS DISTINCT FROM expires_at THEN p_job.expires_at ELSE p_job.remove_at END,
+      channel_id = p_job.channel_id, channel = p_job.channel, playlist = p_job.playlist,
+      continuation = p_job.continuation, listed_at = p_job.listed_at, list_retry_at = p_job.list_retry_at,
+      list_end = p_job.list_end, list_ended_at = p_job.list_ended_at, list_end_reads = p_job.list_end_reads,
+      hidden = p_job.hidden, total = p_job.total, last_position = p_job.last_position,
+      succeeded = p_job.succeeded, failed = p_job.failed, cached = p_job.cached, fetched = p_job.fetched,
+      stored_bytes = p_job.stored_bytes, next_check_at = p_job.next_check_at, unread_since = p_job.unread_since
+    WHERE id = p_job.id RETURNING * INTO job;
+  RETURN job;
+END $$;
