@@ -50,7 +50,7 @@ DECLARE
   v_now timestamptz := clock_now();
   v_is_due boolean;
 BEGIN
-  UPDATE jobs SET next_run_at = v_now WHERE id = ANY (ARRAY(
+  UPDATE jobs SET next_run_at = v_now, next_check_at = least(next_check_at, v_now) WHERE id = ANY (ARRAY(
     SELECT id FROM jobs job WHERE organization_id = p_organization_id
       AND next_run_at > v_now + interval '6 hours' AND next_run_at > v_now + job_longest(job) FOR UPDATE SKIP LOCKED));
   v_is_due := FOUND;
