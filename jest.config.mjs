@@ -27,7 +27,7 @@ const shared = {
 export default {
   // The end-to-end tests wait for databases, processes and timers for more than half of their time. All workers share one
   // PostgreSQL: eight need fewer than the hundred connections that a server of TEST_DATABASE_URL has by default.
-  maxWorkers: Math.min(2 * availableParallelism(), 8),
+  maxWorkers: Math.min(3 * availableParallelism(), 8),
   // Longer than any test takes on a busy machine: tests check their own times. Longer than `until` waits, which says for what.
   testTimeout: 300_000,
   // A new worker loads every module again, and one that has handled large responses keeps some hundred MB for a while.

@@ -1,7 +1,7 @@
 import { quoted } from '../domain/api-key-text.js';
+import { ERRORS } from '../domain/error-codes.js';
 import { DomainError, fixedError, ServiceUnavailableError } from '../domain/errors.js';
 import { UnauthorizedError } from '../http/errors/http-errors.js';
-import type { ErrorExample } from '../http/errors/error-docs.js';
 import { EXTERNAL_ID_LENGTH_MAX } from '../organizations/limits.js';
 
 /** An access token that is not accepted. The message never has a part of it. */
@@ -37,10 +37,7 @@ export class TooManyClientsError extends fixedError(
 ) {}
 
 /** The token is valid, and its holder is no administrator. */
-export class AdminRoleRequiredError extends fixedError(
-  'admin_role_required',
-  'The access token does not have the claim that /admin requires.',
-) {}
+export class AdminRoleRequiredError extends fixedError('admin_role_required', ERRORS.admin_role_required.message) {}
 
 /** What `/admin` accepts is missing or invalid. */
 export class AdminTokenError extends UnauthorizedError {
@@ -60,7 +57,4 @@ export class ProviderUnavailableError extends ServiceUnavailableError {
 }
 
 /** How tokens are refused wherever they are accepted, for the OpenAPI document. */
-export const TOKEN_REFUSALS: readonly ErrorExample[] = [
-  { title: 'The access token is invalid', error: new InvalidTokenError('has expired (exp)') },
-  { title: 'The client of the access token is blocked', error: new ClientBlockedError() },
-];
+export const TOKEN_REFUSALS = [new InvalidTokenError('has expired (exp)'), new ClientBlockedError()];

@@ -52,10 +52,7 @@ const placesOf = (execution: ExecutionContext) => [execution.getHandler(), execu
 @ApiErrors(
   'unauthorized',
   'invalid_api_key',
-  {
-    title: 'No organization is linked to that of the access token',
-    error: new OrganizationNotLinkedError('org_id', 'acme'),
-  },
+  new OrganizationNotLinkedError('org_id', 'acme'),
   ...TOKEN_REFUSALS,
   'failed_authentications',
   'internal_error',

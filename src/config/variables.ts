@@ -9,11 +9,6 @@ import { parseUrl } from '../domain/references/page-url.js';
 
 const DIGITS = /^[0-9]{1,15}$/;
 
-/** A whole number in decimal digits, undefined for anything else; `Number` also accepts "1e3", " 5" and "0x10". */
-export function parseWholeNumber(text: string): number | undefined {
-  return DIGITS.test(text) ? Number(text) : undefined;
-}
-
 export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER) {
   const error = `must be a whole number from ${min}${max === Number.MAX_SAFE_INTEGER ? '' : ` to ${max}`}`;
   return z.string().regex(DIGITS, error).transform(Number).pipe(z.number().min(min, error).max(max, error));

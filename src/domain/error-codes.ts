@@ -1,55 +1,87 @@
+import { CHANNEL_FORMS } from './references/channel-reference.js';
 import { VIDEO_FAILURES } from './transcript.js';
 
-/** The HTTP status of each `error.code` of a refused call. */
-export const ERROR_STATUSES = {
-  invalid_request: 400,
-  unauthorized: 401,
-  invalid_api_key: 401,
-  invalid_token: 401,
-  plan_limit_exceeded: 402,
-  feature_not_in_plan: 403,
-  scope_missing: 403,
-  organization_not_linked: 403,
-  client_blocked: 403,
-  admin_role_required: 403,
-  channel_not_found: 404,
-  video_not_found: 404,
-  playlist_not_found: 404,
-  job_not_found: 404,
-  subscription_not_found: 404,
-  not_found: 404,
-  method_not_allowed: 405,
-  conflict: 409,
-  job_finished: 409,
-  idempotency_conflict: 409,
-  results_expired: 410,
-  rate_limited: 429,
-  too_many_jobs: 429,
-  too_many_subscriptions: 429,
-  internal_error: 500,
-  upstream_failure: 502,
-  upstream_blocked: 502,
-  service_unavailable: 503,
-  upstream_timeout: 504,
-  // Of a call about one video.
-  transcript_unavailable: 404,
-  language_unavailable: 404,
-  video_unavailable: 404,
-  video_private: 404,
-  video_members_only: 404,
-  video_age_restricted: 404,
-  video_not_live_yet: 409,
-  video_live: 409,
-  upstream_busy: 503,
-} satisfies Record<string, number>;
+/**
+ * Of a call that fails again unless it is changed.
+ *
+ * @param title when it occurs, for the OpenAPI document; an operation can say it more exactly
+ */
+const final = (status: number, title: string) => ({ status, retryable: false, title });
 
-export type ErrorCode = keyof typeof ERROR_STATUSES;
+/** The same of a call that can succeed later. */
+const passing = (status: number, title: string) => ({ status, retryable: true, title });
 
-/** A limit, the platform or the state of the service refused the call; later it can succeed. */
-const RETRYABLE_STATUSES = [429, 502, 503, 504];
+/** What refuses a call, with its message where that is always the same and of no feature. */
+const CALL_ERRORS = {
+  invalid_request: final(400, 'A parameter or a field is invalid'),
+  unauthorized: final(401, 'The API key is missing'),
+  invalid_api_key: final(401, 'The API key is invalid'),
+  invalid_token: final(401, 'The access token is invalid'),
+  plan_limit_exceeded: final(402, 'The request could exceed the monthly quota'),
+  feature_not_in_plan: final(403, 'The plan does not include the feature'),
+  scope_missing: final(403, 'The API key or the access token lacks the scope'),
+  organization_not_linked: final(403, 'No organization is linked to that of the access token'),
+  client_blocked: final(403, 'The client of the access token is blocked'),
+  admin_role_required: {
+    ...final(403, 'The access token does not have `OIDC_ADMIN_CLAIM`'),
+    message: 'The access token does not have the claim that /admin requires.',
+  },
+  channel_not_found: {
+    ...final(404, 'The channel does not exist'),
+    message: `Channel not found. Use ${CHANNEL_FORMS}.`,
+  },
+  video_not_found: {
+    ...final(404, 'The text is not a reference to a video'),
+    message:
+      'Video not found. Use a video ID (11 characters) or a video URL on youtube.com (/watch?v=, /shorts/, /live/, ' +
+      '/embed/) or youtu.be.',
+  },
+  playlist_not_found: final(404, 'The playlist does not exist'),
+  job_not_found: final(404, 'The organization has no job with this ID'),
+  subscription_not_found: final(404, 'The organization has no subscription with this ID'),
+  not_found: final(404, 'Nothing has this path or ID'),
+  method_not_allowed: final(405, 'The endpoint does not support the method'),
+  conflict: final(409, 'The state of the object does not allow the change'),
+  job_finished: final(409, 'The job has already been completed or has failed'),
+  idempotency_conflict: {
+    ...final(409, 'The Idempotency-Key was used with another request'),
+    message: 'This idempotency key was used with a different request. Use a new key for a new request.',
+  },
+  results_expired: final(410, 'The results were deleted at `expiresAt`'),
+  cursor_unknown: final(410, 'The database does not have the result of the cursor'),
+  rate_limited: passing(429, 'The rate limit of the key or organization is exceeded'),
+  too_many_jobs: passing(429, 'The organization has too many unfinished jobs'),
+  too_many_subscriptions: passing(429, 'The organization has too many subscriptions'),
+  internal_error: {
+    ...final(500, 'An unexpected error occurred'),
+    message: 'Internal error. The log of the service contains the cause under the request id.',
+  },
+  service_unavailable: passing(503, 'The database is unavailable, or the service is shutting down'),
+  // A single video can have these as well, with a message of its own.
+  upstream_failure: {
+    ...VIDEO_FAILURES.upstream_failure,
+    title: 'YouTube could not be read',
+    message: 'YouTube sent a response that could not be read. Retry later.',
+  },
+  upstream_blocked: {
+    ...VIDEO_FAILURES.upstream_blocked,
+    title: 'YouTube blocks the service',
+    message: 'YouTube currently blocks requests from this service. Retry later.',
+  },
+  upstream_busy: {
+    ...VIDEO_FAILURES.upstream_busy,
+    title: 'The queue to YouTube is too long for the deadline',
+    message: 'This service limits its requests to YouTube and cannot serve the call before its deadline. Retry later.',
+  },
+  upstream_timeout: {
+    ...VIDEO_FAILURES.upstream_timeout,
+    title: 'YouTube did not respond in time',
+    message: 'YouTube did not respond before the deadline. Retry the request.',
+  },
+};
 
-/** Whether the same call can succeed later. */
-export function isRetryable(code: ErrorCode): boolean {
-  const failures: Partial<Record<ErrorCode, { retryable: boolean }>> = VIDEO_FAILURES;
-  return failures[code]?.retryable ?? RETRYABLE_STATUSES.includes(ERROR_STATUSES[code]);
-}
+/** Every `error.code`: those of a call, and why a video has no transcript. docs/errors.md has a section for each. */
+export const ERRORS = { ...VIDEO_FAILURES, ...CALL_ERRORS };
+
+export type ErrorCode = keyof typeof ERRORS;
+export const ERROR_CODES = Object.keys(ERRORS) as ErrorCode[];

@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { ERROR_STATUSES, isRetryable, type ErrorCode } from './error-codes.js';
 import { PlanLimitExceededError } from './errors.js';
 
 function message({ used = 40, reserved = 0, limit = 50 }, fitting: number, parameter: 'limit' | 'videos' = 'limit') {
@@ -24,23 +23,5 @@ describe('the message of an exceeded quota', () => {
     );
     expect(message({ used: 50 }, 0)).toBe(reset);
     expect(message({ used: 60, reserved: 10 }, 0, 'videos')).toBe(reset);
-  });
-});
-
-describe('a retry', () => {
-  it('can succeed after 429, failures of the platform and unavailability, and when a video is no longer live', () => {
-    const codes = Object.keys(ERROR_STATUSES) as ErrorCode[];
-    const [refusals, failures] = [
-      codes.filter((code) => ERROR_STATUSES[code] < 500),
-      codes.filter((code) => ERROR_STATUSES[code] >= 500),
-    ];
-    expect(refusals.filter(isRetryable)).toEqual([
-      'rate_limited',
-      'too_many_jobs',
-      'too_many_subscriptions',
-      'video_not_live_yet',
-      'video_live',
-    ]);
-    expect(failures.filter((code) => !isRetryable(code))).toEqual(['internal_error']);
   });
 });

@@ -1,7 +1,6 @@
 import { refusalOf } from './api-key-text.js';
 import { tokenScope, type Scope } from './caller.js';
-import { CHANNEL_FORMS } from './references/channel-reference.js';
-import { ERROR_STATUSES, isRetryable, type ErrorCode } from './error-codes.js';
+import { ERRORS, type ErrorCode } from './error-codes.js';
 import { PLAN_NAMES, type Plan } from './plan.js';
 import type { VideoFailure, VideoFailureCode } from './transcript.js';
 
@@ -30,8 +29,8 @@ export class DomainError extends Error {
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
-    this.retryable = isRetryable(code);
-    this.status = ERROR_STATUSES[code];
+    this.retryable = ERRORS[code].retryable;
+    this.status = ERRORS[code].status;
     this.fields = fields;
     this.retryAfterSeconds = retryAfterSeconds;
   }
@@ -63,10 +62,7 @@ export function invalidField(field: string, message: string): InvalidRequestErro
 }
 
 /** A bug. The response does not contain its cause. */
-export class InternalError extends fixedError(
-  'internal_error',
-  'Internal error. The log of the service contains the cause under the request id.',
-) {}
+export class InternalError extends fixedError('internal_error', ERRORS.internal_error.message) {}
 
 /** Why a key that has the form of one is not accepted. Only who has the key learns it. */
 const KEY_REFUSALS = {
@@ -96,14 +92,10 @@ export class FeatureNotInPlanError extends DomainError {
   }
 }
 
-export class ChannelNotFoundError extends fixedError('channel_not_found', `Channel not found. Use ${CHANNEL_FORMS}.`) {}
+export class ChannelNotFoundError extends fixedError('channel_not_found', ERRORS.channel_not_found.message) {}
 
 /** The text of a caller is not a reference to a video. A video that the platform does not play is a `VideoFailure`. */
-export class VideoNotFoundError extends fixedError(
-  'video_not_found',
-  'Video not found. Use a video ID (11 characters) or a video URL on youtube.com (/watch?v=, /shorts/, /live/, ' +
-    '/embed/) or youtu.be.',
-) {}
+export class VideoNotFoundError extends fixedError('video_not_found', ERRORS.video_not_found.message) {}
 
 /** Seconds to wait when the service holds back its requests and does not know for how long. */
 const BUSY_RETRY_AFTER_SECONDS = 30;
@@ -203,25 +195,13 @@ function advice(
   return `The quota resets at ${resetAt}.`;
 }
 
-/** Codes of errors that fail a call as a whole; the failure of one video is a `VideoFailure` instead. */
-const UPSTREAM_MESSAGES = {
-  upstream_failure: 'YouTube sent a response that could not be read. Retry later.',
-  upstream_blocked: 'YouTube currently blocks requests from this service. Retry later.',
-  upstream_busy:
-    'This service limits its requests to YouTube and cannot serve the call before its deadline. Retry later.',
-  upstream_timeout: 'YouTube did not respond before the deadline. Retry the request.',
-};
+type UpstreamCode = 'upstream_failure' | 'upstream_blocked' | 'upstream_busy' | 'upstream_timeout';
 
 /** The channel, its uploads or a playlist could not be read from the platform. */
 export class UpstreamError extends DomainError {
-  declare readonly code: keyof typeof UPSTREAM_MESSAGES;
+  declare readonly code: UpstreamCode;
 
-  constructor(
-    code: keyof typeof UPSTREAM_MESSAGES,
-    cause?: unknown,
-    retryAfterSeconds?: number,
-    message: string = UPSTREAM_MESSAGES[code],
-  ) {
+  constructor(code: UpstreamCode, cause?: unknown, retryAfterSeconds?: number, message: string = ERRORS[code].message) {
     super(code, message, { cause, retryAfterSeconds });
   }
 }

@@ -48,27 +48,51 @@ export type Segment = z.infer<typeof Segment>;
 /** Segments by language code, in the order of the caller's preference. */
 export type Transcript = ReadonlyMap<string, readonly Segment[]>;
 
-/** Why a video has no transcript in a response, and whether a retry can succeed. */
+/**
+ * Why a video has no transcript in a response, whether a retry can succeed, and the HTTP status of a call about this video alone.
+ */
 export const VIDEO_FAILURES = {
-  transcript_unavailable: { retryable: false, message: 'This video has no captions.' },
-  language_unavailable: { retryable: false, message: 'This video has no captions in the requested languages.' },
-  video_unavailable: { retryable: false, message: 'This video was removed or is unavailable.' },
-  video_private: { retryable: false, message: 'This video is private.' },
-  video_members_only: { retryable: false, message: 'This video is available to channel members only.' },
-  video_age_restricted: { retryable: false, message: 'This video is age-restricted and requires a sign-in.' },
-  video_not_live_yet: { retryable: true, message: 'This video is scheduled and has not started yet.' },
-  video_live: { retryable: true, message: 'This video is live or has just ended. Its captions are not available yet.' },
-  upstream_blocked: { retryable: true, message: 'YouTube blocked the request of this service. Retry later.' },
+  transcript_unavailable: { status: 404, retryable: false, message: 'This video has no captions.' },
+  language_unavailable: {
+    status: 404,
+    retryable: false,
+    message: 'This video has no captions in the requested languages.',
+  },
+  video_unavailable: { status: 404, retryable: false, message: 'This video was removed or is unavailable.' },
+  video_private: { status: 404, retryable: false, message: 'This video is private.' },
+  video_members_only: { status: 404, retryable: false, message: 'This video is available to channel members only.' },
+  video_age_restricted: {
+    status: 404,
+    retryable: false,
+    message: 'This video is age-restricted and requires a sign-in.',
+  },
+  video_not_live_yet: { status: 409, retryable: true, message: 'This video is scheduled and has not started yet.' },
+  video_live: {
+    status: 409,
+    retryable: true,
+    message: 'This video is live or has just ended. Its captions are not available yet.',
+  },
+  upstream_blocked: {
+    status: 502,
+    retryable: true,
+    message: 'YouTube blocked the request of this service. Retry later.',
+  },
   upstream_busy: {
+    status: 503,
     retryable: true,
     message: 'This service limits its requests to YouTube and cannot read this video before the deadline. Retry later.',
   },
   upstream_timeout: {
+    status: 504,
     retryable: true,
     message: 'The transcript did not arrive before the deadline of the call. Retry the request.',
   },
-  upstream_failure: { retryable: true, message: 'YouTube sent a response that could not be read. Retry later.' },
-} as const satisfies Record<string, { retryable: boolean; message: string }>;
+  upstream_failure: {
+    status: 502,
+    retryable: true,
+    message: 'YouTube sent a response that could not be read. Retry later.',
+  },
+} as const satisfies Record<string, { status: number; retryable: boolean; message: string }>;
 
 export type VideoFailureCode = keyof typeof VIDEO_FAILURES;
 

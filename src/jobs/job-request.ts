@@ -26,6 +26,12 @@ export function readStoredJob(row: string): JobRequestDto {
   return { ...fromStored(JobFields, stored), videos: stored.videos ?? null };
 }
 
+/** What makes a request of a row another one: also its videos. */
+export function comparedJob(row: string): object {
+  const { videosHash } = JSON.parse(row) as { videosHash?: string };
+  return { ...readStoredJob(row), videosHash };
+}
+
 const SOURCES = ['channel', 'playlist', 'videos'] as const;
 
 /** PostgreSQL stores no text with these, and no reference to a channel or a playlist needs them. */

@@ -3,8 +3,9 @@ import { Channel, Playlist } from '../domain/transcript.js';
 import { fromStored } from '../http/routes/validation.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { JobDto } from './dto/job.dto.js';
-import type { SubscriptionDto } from './dto/subscription.dto.js';
+import type { SubscriptionDto, SubscriptionRequestDto } from './dto/subscription.dto.js';
 import { CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
+import type { Labels } from './dto/labels.js';
 import { readStoredJob } from './job-request.js';
 import type { Cause, JobState } from './job-states.js';
 import { checkAgainSeconds, type JobReason } from './job.js';
@@ -17,6 +18,9 @@ export interface JobRow<Reason = JobReason> {
   key_id: string;
   /** JSON. */
   request: string;
+  /** Of a subscription that was changed: the one that created it. */
+  created_request: string | null;
+  labels: Labels;
   state: JobState;
   reason: Reason | null;
   /** JSON. */
@@ -34,6 +38,7 @@ export interface JobRow<Reason = JobReason> {
   check_seconds: number | null;
   /** Results of a subscription up to this one were removed. */
   expired_sequence: number;
+  expired_mark: string | null;
   last_position: number;
   seen_position: number | null;
   seen_at: Date | null;
@@ -49,6 +54,7 @@ export interface JobRow<Reason = JobReason> {
 
 export interface SubscriptionRow extends JobRow<SubscriptionReason> {
   check_seconds: number;
+  start_found: boolean | null;
   checked_at: Date | null;
   next_check_at: Date;
 }
@@ -100,6 +106,7 @@ export function toJob(row: JobRow): JobDto {
     channel,
     playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), Playlist)) || null,
     request,
+    labels: row.labels,
     summary,
     hidden: row.hidden,
     createdAt,
@@ -110,10 +117,15 @@ export function toJob(row: JobRow): JobDto {
   };
 }
 
+/** Reads the request of a row. @throws Error */
+export function readStoredSubscription(row: string): SubscriptionRequestDto {
+  return fromStored(CreateSubscriptionDto, JSON.parse(row) as object);
+}
+
 /** The subscription of a row. @throws Error when its request cannot be read */
 export function toSubscription(row: SubscriptionRow): SubscriptionDto {
   const { id, reason } = row;
-  const request = fromStored(CreateSubscriptionDto, JSON.parse(row.request) as object);
+  const request = readStoredSubscription(row.request);
   const { channel, summary, createdAt } = commonFields(row);
   const isChecked = reason !== 'paused_by_caller' && reason !== 'plan_changed';
   return {
@@ -122,6 +134,8 @@ export function toSubscription(row: SubscriptionRow): SubscriptionDto {
     reason,
     channel,
     request: { ...request, checkMinutes: row.check_seconds / SECONDS_PER_MINUTE },
+    labels: row.labels,
+    startFound: row.start_found,
     summary,
     createdAt,
     checkedAt: row.checked_at?.toISOString() ?? null,

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import type { Environment } from '../config/environment.js';
@@ -9,54 +10,51 @@ import { InvalidApiKeyError } from '../domain/errors.js';
 import { IdempotencyConflictError } from '../http/routes/idempotency-key.js';
 import { toPage, type Page, type PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
-import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
+import type { Labels } from './dto/labels.js';
 import { columnsOf, type JobRow } from './job-row.js';
+import { isWanted, wantedValues, type ListFilter } from './list-filter.js';
 import type { Variant } from './job-variants.js';
 import { parseCursor, ResultsExpiredError, STORED_JOBS_MAX, StoredResultsLimitError, toCursor } from './job.js';
-import { CursorExpiredError } from './subscription.js';
+import { placeOf, readResultCursor, writeResultCursor } from './results/cursor.js';
+import {
+  READ_BYTES_MAX,
+  storedEntry,
+  type EntryRow,
+  type ResultsPart,
+  type ResultsRequest,
+} from './results/results-part.js';
 
-/** The entry of a video as it is stored: its JSON, deflated to a part of a gzip member. */
-export interface StoredEntry {
-  /** Counts the results of the job, from 1, in the order in which they became final: a reader goes on after it. */
-  sequence: number;
-  /** The place of the video in the list, from 1. */
-  position: number;
-  text: TranscriptText;
-}
-
-/** Which part of the results to read. */
-export interface ResultsRequest {
-  limit: number;
-  /** The `next` of the previous part; undefined to begin with the oldest entry that is stored. */
-  after?: number | undefined;
-}
-
-/** A part of the results of a job or a subscription, in the order in which they became final. */
-export interface ResultsPart<Owner> {
+/** A part of the results of a job or a subscription. */
+export interface OwnedResults<Owner> extends ResultsPart {
   /** The job or the subscription at the time of the last entry. */
   owner: Owner;
-  entries: StoredEntry[];
-  /** The `after` of the next part. */
-  next: number;
   /** Whether no entry can follow, unless the job is resumed. The running slice of a canceled job can still add some. */
   isEnd: boolean;
 }
 
-type ResultRow<Row> = Row & { expired_at: Date | null; is_final: boolean } & (
-    | { sequence: number; position: number; entry: Buffer; entry_bytes: number; entry_crc: string }
-    | { sequence: null; position: null; entry: null; entry_bytes: null; entry_crc: null }
+type ResultRow<Row> = Row & { expired_at: Date | null; is_final: boolean; mark_at_cursor: string | null } & (
+    (EntryRow & { position: number }) | { [Name in keyof EntryRow | 'position']: null }
   );
 
 /** Why another job or subscription is refused. */
 export type Refusal = 'conflict' | 'too_many' | 'too_many_stored' | 'too_many_videos' | 'too_much_stored';
 
-type CreatedRow<Row> = Row & { outcome: 'created' | 'known' | Refusal };
+type CreatedRow<Row> = Row & { outcome: 'created' | 'known' | Exclude<Refusal, 'conflict'> };
+
+/** What makes a request repeatable. */
+export interface Idempotency {
+  key: string;
+  /** The same for processes of version 1.0. */
+  formerKey?: string;
+  /** Whether the key is that of one request only, so that none with it is another one. */
+  identifiesRequest?: boolean;
+}
 
 /** The columns of a new job or subscription. */
 interface NewRow {
-  idempotency_key: string | undefined;
   /** JSON. */
   request: string;
+  labels: Labels;
   results_seconds: number;
   /** Of a job. */
   videos?: readonly string[] | undefined;
@@ -64,20 +62,21 @@ interface NewRow {
   video_limit?: number | null;
   /** Of a subscription. */
   check_seconds?: number;
+  /** Of a subscription whose channel is known. */
+  channel_id?: string | undefined;
+  /** JSON. */
+  channel?: string | undefined;
 }
 
 const BYTES_PER_MEGABYTE = 1024 * 1024;
 
-/** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
-const READ_BYTES_MAX = 8 * BYTES_PER_MEGABYTE;
-
 const GET = `SELECT ${columnsOf('job')} FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL`;
 
-/** $2 whether subscriptions are listed, $3 and $4 the last one of the former page, $5 count. */
+/** $2 whether subscriptions are listed, $3 and $4 the last one of the former page, $5 count, $6 and $7 as `isWanted` has them. */
 const LIST = `
   SELECT ${columnsOf('job')} FROM jobs job
     WHERE organization_id = $1 AND deleted_at IS NULL AND (check_seconds IS NOT NULL) = $2
-      AND ($3::timestamptz IS NULL OR (created_at, id) < ($3, $4::text))
+      AND ($3::timestamptz IS NULL OR (created_at, id) < ($3, $4::text)) AND ${isWanted('$6', '$7')}
     ORDER BY created_at DESC, id DESC LIMIT $5`;
 
 /** $3 and $4 who deletes it, and the name of that in the audit trail. */
@@ -88,15 +87,16 @@ const DELETE = `
 const RESULTS = `
   WITH found AS MATERIALIZED (
     SELECT ${columnsOf('job')}, CASE WHEN expires_at <= clock_now() THEN expires_at END AS expired_at,
-           finished_at IS NOT NULL AND coalesce(is_due(claimed_until, interval '2 hours'), true) AS is_final
+           finished_at IS NOT NULL AND coalesce(is_due(claimed_until, interval '2 hours'), true) AS is_final,
+           (SELECT mark FROM job_videos WHERE job_id = $2 AND sequence = $3::bigint) AS mark_at_cursor
       FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
   ), decided AS (
     SELECT position, sum(octet_length(entry)) OVER (ORDER BY sequence) - octet_length(entry) AS bytes_before
       FROM (SELECT sequence, position, entry FROM job_videos WHERE job_id = $2
-              AND sequence > greatest($3, (SELECT expired_sequence FROM found))
+              AND sequence > greatest($3::bigint, (SELECT expired_sequence FROM found))
               ORDER BY sequence LIMIT $4) page
   )
-  SELECT found.*, video.sequence, video.position, video.entry, video.entry_bytes, video.entry_crc
+  SELECT found.*, video.sequence, video.mark, video.position, video.entry, video.entry_bytes, video.entry_crc
     FROM found LEFT JOIN (decided JOIN job_videos video ON video.job_id = $2 AND video.position = decided.position)
       ON decided.bytes_before < $5
     ORDER BY video.sequence`;
@@ -129,10 +129,11 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
    * @throws TooManyJobsError | TooManySubscriptionsError | StoredResultsLimitError | IdempotencyConflictError |
    * InvalidApiKeyError when the organization was deleted
    */
-  async create(columns: NewRow, payer: Payer, actor?: Actor, facts?: object): Promise<Dto> {
-    const { prefix, name, unfinishedMax, storedMax, toDto } = this.variant;
+  async create(columns: NewRow, payer: Payer, idempotency?: Idempotency, actor?: Actor, facts?: object): Promise<Dto> {
+    const { prefix, name, unfinishedMax, storedMax, toDto, readRequest } = this.variant;
     const id = `${prefix}_${bytesToBase62(randomBytes(16))}`;
-    const job = { ...columns, id, organization_id: payer.organizationId, key_id: payer.keyId };
+    const keys = { idempotency_key: idempotency?.key, former_idempotency_key: idempotency?.formerKey };
+    const job = { ...columns, ...keys, id, organization_id: payer.organizationId, key_id: payer.keyId };
     const { JOB_VIDEOS_PER_ORGANIZATION: videosMax } = this.environment;
     const limits = [this.environment[unfinishedMax], storedMax, this.resultsBytesMax, videosMax];
     const values = [JSON.stringify(job), ...limits, actor ?? null, `${name}.created`];
@@ -140,6 +141,11 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
     if (!row) throw new InvalidApiKeyError('revoked');
     const { outcome } = row;
     if (outcome !== 'created' && outcome !== 'known') throw this.refused(outcome);
+    // The key can be that of a request of the other kind. Both have the defaults of this version.
+    const isSame = (): boolean =>
+      (row.check_seconds === null) === (name === 'job') &&
+      isDeepStrictEqual(readRequest(row.created_request ?? row.request), readRequest(columns.request));
+    if (outcome === 'known' && !idempotency?.identifiesRequest && !isSame()) throw this.refused('conflict');
     if (outcome === 'created') this.logger.log({ event: `${name}_created`, [`${name}Id`]: id, ...payer, ...facts });
     return toDto(row);
   }
@@ -161,11 +167,11 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
   }
 
   /** A page of the list, newest first. @throws UnknownCursorError */
-  async list(organizationId: string, { limit, after }: PageRequest): Promise<Page<Dto>> {
+  async list(organizationId: string, { limit, after, ...filter }: PageRequest & ListFilter): Promise<Page<Dto>> {
     const { name, idForm, toDto } = this.variant;
     const place = after == null ? undefined : parseCursor(after, idForm);
     const values = [organizationId, name === 'subscription', place?.createdAt ?? null, place?.id ?? null, limit + 1];
-    const rows = await queryWithDeadline<Row[]>(this.database, LIST, values);
+    const rows = await queryWithDeadline<Row[]>(this.database, LIST, [...values, ...wantedValues(filter)]);
     return toPage(rows.map(toDto), limit, toCursor);
   }
 
@@ -176,23 +182,28 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
     this.logger.log({ event: `${name}_deleted`, [`${name}Id`]: id, organizationId });
   }
 
-  /** @throws JobNotFoundError | SubscriptionNotFoundError | ResultsExpiredError | CursorExpiredError */
-  async results(organizationId: string, id: string, { limit, after }: ResultsRequest): Promise<ResultsPart<Dto>> {
-    const values = [after ?? 0, limit, READ_BYTES_MAX];
+  /** @throws JobNotFoundError | SubscriptionNotFoundError | ResultsExpiredError | CursorExpiredError | CursorUnknownError */
+  async results(organizationId: string, id: string, { limit, after }: ResultsRequest): Promise<OwnedResults<Dto>> {
+    const cursor = after === undefined ? undefined : readResultCursor(after);
+    const values = [cursor?.sequence ?? 0, limit, READ_BYTES_MAX];
     const rows = await this.rowsOf<ResultRow<Row>>(RESULTS, [organizationId, id, ...values]);
     const [first] = rows;
-    const { expired_at, expired_sequence: expiredSequence, is_final, succeeded, failed } = first;
-    if (expired_at) throw new ResultsExpiredError(expired_at.toISOString());
-    if (after !== undefined && after < expiredSequence) throw new CursorExpiredError(expiredSequence);
-    const entries = rows.flatMap((row) => {
-      if (row.sequence === null) return [];
-      const { sequence, position, entry: deflated, entry_bytes: jsonBytes, entry_crc } = row;
-      return [{ sequence, position, text: { deflated, jsonBytes, crc32: Number(entry_crc) } }];
-    });
-    const last = succeeded + failed;
-    // An `after` beyond the last entry, e.g. from before a restore of the database, would pass later ones.
-    const next = entries.at(-1)?.sequence ?? Math.min(after ?? expiredSequence, last);
-    return { owner: this.variant.toDto(first), entries, next, isEnd: is_final && next >= last };
+    if (first.expired_at) throw new ResultsExpiredError(first.expired_at.toISOString());
+    const last = first.succeeded + first.failed;
+    const expired = { sequence: first.expired_sequence, mark: first.expired_mark };
+    const place = placeOf(cursor, { last, expired, markAtCursor: first.mark_at_cursor });
+    // The place in the list is that of a job.
+    const isJob = this.variant.name === 'job';
+    const entries = rows.flatMap((row) =>
+      storedEntry(row, isJob && row.position !== null ? { position: row.position } : {}),
+    );
+    const hasMore = (rows.at(-1)?.sequence ?? place.sequence) < last;
+    const begin = writeResultCursor(place);
+    return {
+      ...{ owner: this.variant.toDto(first), entries, after: begin, next: entries.at(-1)?.cursor ?? begin },
+      ...{ hasMore, endsPage: false },
+      isEnd: first.is_final && !hasMore,
+    };
   }
 
   /**

@@ -1,7 +1,8 @@
 import type { DomainError } from '../domain/errors.js';
 import type { JobDto } from './dto/job.dto.js';
 import type { SubscriptionDto } from './dto/subscription.dto.js';
-import { toJob, toSubscription, type JobRow, type SubscriptionRow } from './job-row.js';
+import { comparedJob } from './job-request.js';
+import { readStoredSubscription, toJob, toSubscription, type JobRow, type SubscriptionRow } from './job-row.js';
 import { JobNotFoundError, STORED_JOBS_MAX, TooManyJobsError } from './job.js';
 import { SubscriptionNotFoundError, TooManySubscriptionsError } from './subscription.js';
 
@@ -20,6 +21,8 @@ export interface Variant<Dto, Row> {
   /** The most that are stored, finished ones included; null without a limit. */
   storedMax: number | null;
   toDto: (row: Row) => Dto;
+  /** Reads what makes a request of a row another one, with the defaults of this version. */
+  readRequest: (stored: string) => object;
 }
 
 const job: Variant<JobDto, JobRow> = {
@@ -31,6 +34,7 @@ const job: Variant<JobDto, JobRow> = {
   TooMany: TooManyJobsError,
   storedMax: STORED_JOBS_MAX,
   toDto: toJob,
+  readRequest: comparedJob,
 };
 
 const subscription: Variant<SubscriptionDto, SubscriptionRow> = {
@@ -42,6 +46,7 @@ const subscription: Variant<SubscriptionDto, SubscriptionRow> = {
   TooMany: TooManySubscriptionsError,
   storedMax: null,
   toDto: toSubscription,
+  readRequest: readStoredSubscription,
 };
 
 export const JOB_VARIANTS = { job, subscription };

@@ -6,13 +6,14 @@ import { invalidField } from '../domain/errors.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/errors/error-docs.js';
-import { ApiIdempotencyKey, idempotencyKey } from '../http/routes/idempotency-key.js';
+import { ApiIdempotencyKey } from '../http/routes/idempotency-key.js';
 import { requestContext } from '../http/server/request-context.js';
 import { ApiResult } from '../http/routes/response-docs.js';
-import { PageQueryDto } from '../http/routes/validation.js';
 import { AllowsHead, BodyBytesMax } from '../http/routes/route.decorators.js';
 import {
   ApiResults,
+  CURSOR_UNKNOWN,
+  idempotencyOf,
   locationOf,
   NOT_CANCELABLE,
   OnJob,
@@ -34,10 +35,10 @@ import {
   RESULTS_LINES_EXAMPLE,
   RUNNING_JOB_EXAMPLE,
 } from './dto/job.dto.js';
-import { CreateJobDto, JOB_BYTES_MAX, NEW_JOB_BODIES, ResultsQueryDto } from './dto/jobs-request.dto.js';
+import { CreateJobDto, JOB_BYTES_MAX, JobsQueryDto, NEW_JOB_BODIES, ResultsQueryDto } from './dto/jobs-request.dto.js';
 import { JobFinishedError } from './job.js';
 import { JobsService } from './jobs.service.js';
-import { ResultsResponse } from './results-response.js';
+import { ResultsResponse } from './results/results-response.js';
 
 /** Archive jobs. Only creating one needs a plan, so that a customer who changes the plan keeps the access to its results. */
 @ApiTags('jobs')
@@ -77,7 +78,7 @@ export class JobsController {
   )
   async createJob(@Body() body: CreateJobDto, @Req() request: Request): Promise<JobDto> {
     const context = requestContext(request);
-    const job = await this.jobs.create(body, payerOf(context), idempotencyKey(request), context.actor);
+    const job = await this.jobs.create(body, payerOf(context), idempotencyOf(request), context.actor);
     context.log['jobId'] = job.id;
     context.setHeader('Location', `/jobs/${job.id}`);
     return job;
@@ -94,7 +95,7 @@ export class JobsController {
   })
   @ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', JOBS_PAGE_EXAMPLE)
   @ApiErrors(new UnknownCursorError(NEW_JOB_EXAMPLE.id))
-  listJobs(@Query() page: PageQueryDto, @Req() request: Request): Promise<JobsPageDto> {
+  listJobs(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
     return this.jobs.list(requestContext(request).caller.organization.id, page);
   }
 
@@ -170,7 +171,7 @@ export class JobsController {
       'entry so far. Results are deleted at `expiresAt`.',
   })
   @ApiResults(JobResultsDto, 'job', RESULTS_EXAMPLE, RESULTS_LINES_EXAMPLE)
-  @ApiErrors(RESULTS_EXPIRED)
+  @ApiErrors(RESULTS_EXPIRED, CURSOR_UNKNOWN)
   getJobResults(
     @Param('id') id: string,
     @Query() query: ResultsQueryDto,

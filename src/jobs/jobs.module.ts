@@ -9,7 +9,9 @@ import { JobMetrics } from './job-metrics.js';
 import { JobWorker } from './work/job-worker.js';
 import { JobsController } from './jobs.controller.js';
 import { JobsService } from './jobs.service.js';
-import { ResultsResponse } from './results-response.js';
+import { FeedController } from './results/feed.controller.js';
+import { FeedService } from './results/feed.service.js';
+import { ResultsResponse } from './results/results-response.js';
 import { SliceReader } from './work/slice-reader.js';
 import { SliceRunner } from './work/slice-runner.js';
 import { SliceRepository } from './work/slice.repository.js';
@@ -19,9 +21,10 @@ import { SubscriptionsService } from './subscriptions.service.js';
 /** Archive jobs and subscriptions: channels, in slices that any process runs. */
 @Module({
   imports: [AuthModule, BackgroundModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
-  controllers: [JobsController, SubscriptionsController],
+  controllers: [FeedController, JobsController, SubscriptionsController],
   providers: [
     CheckReader,
+    FeedService,
     JobMetrics,
     JobsService,
     JobWorker,
@@ -31,6 +34,6 @@ import { SubscriptionsService } from './subscriptions.service.js';
     SliceRunner,
     SubscriptionsService,
   ],
-  exports: [BackgroundModule, JobsService, JobWorker, ResultsResponse, SubscriptionsService],
+  exports: [BackgroundModule, FeedService, JobsService, JobWorker, ResultsResponse, SubscriptionsService],
 })
 export class JobsModule {}

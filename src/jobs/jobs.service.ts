@@ -9,7 +9,9 @@ import type { Payer } from '../quota/quota.service.js';
 import type { JobDto, JobsPageDto } from './dto/job.dto.js';
 import { newJob, storedJob, type WantedJob } from './job-request.js';
 import { CHANGED, logChange, type Changed, type ChangedJob, type JobRow } from './job-row.js';
-import { JobStore, type Refusal, type ResultsPart, type ResultsRequest } from './job-store.js';
+import { JobStore, type Idempotency, type OwnedResults, type Refusal } from './job-store.js';
+import type { ListFilter } from './list-filter.js';
+import type { ResultsRequest } from './results/results-part.js';
 import { JOB_VARIANTS } from './job-variants.js';
 import { JobWorker } from './work/job-worker.js';
 import { JobFinishedError, ResultsExpiredError, SECONDS_PER_HOUR } from './job.js';
@@ -62,23 +64,23 @@ export class JobsService {
    * @throws TooManyJobsError | StoredResultsLimitError | IdempotencyConflictError | InvalidApiKeyError when the organization
    * was deleted, and what `newJob` throws
    */
-  async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string, actor?: Actor): Promise<JobDto> {
+  async create(wanted: WantedJob, payer: Payer, idempotency?: Idempotency, actor?: Actor): Promise<JobDto> {
     const { request, videoIds } = newJob(wanted);
     const columns = {
-      idempotency_key: idempotencyKey,
       // The same key with other videos is a conflict. They are stored once, as the list of the job.
       request: JSON.stringify({ ...storedJob(request), videosHash: videoIds && hashOf(videoIds) }),
       videos: videoIds,
+      labels: request.labels,
       video_limit: request.limit,
       results_seconds: this.environment.JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,
     };
-    const job = await this.store.create(columns, payer, actor, { onQuota: request.onQuota });
+    const job = await this.store.create(columns, payer, idempotency, actor, { onQuota: request.onQuota });
     this.worker.wake();
     return job;
   }
 
   /** Lists the jobs of an organization, newest first. @throws UnknownCursorError */
-  async list(organizationId: string, page: PageRequest): Promise<JobsPageDto> {
+  async list(organizationId: string, page: PageRequest & ListFilter): Promise<JobsPageDto> {
     const { items: jobs, next } = await this.store.list(organizationId, page);
     return { jobs, next };
   }
@@ -125,8 +127,8 @@ export class JobsService {
     return this.store.delete(organizationId, id, actor);
   }
 
-  /** The entries of a job in the order in which they became final. @throws JobNotFoundError | ResultsExpiredError */
-  results(organizationId: string, id: string, page: ResultsRequest): Promise<ResultsPart<JobDto>> {
+  /** The entries of a job in the order in which they became final. @throws JobNotFoundError | ResultsExpiredError | CursorUnknownError */
+  results(organizationId: string, id: string, page: ResultsRequest): Promise<OwnedResults<JobDto>> {
     return this.store.results(organizationId, id, page);
   }
 

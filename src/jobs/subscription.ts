@@ -59,15 +59,3 @@ export class CheckRequestedError extends DomainError {
     );
   }
 }
-
-/** Results after the cursor were deleted, so that a reader would miss them. */
-export class CursorExpiredError extends DomainError {
-  /** @param oldest the cursor before the oldest result that is stored */
-  constructor(readonly oldest: number) {
-    super(
-      'results_expired',
-      `Results after this cursor have expired and were deleted. Continue with after=${oldest}, the oldest that is stored.`,
-      { fields: { oldest } },
-    );
-  }
-}

@@ -18,19 +18,28 @@ import { RequiresFeature } from '../auth/auth.decorators.js';
 import { invalidField } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/errors/error-docs.js';
-import { ApiIdempotencyKey, idempotencyKey } from '../http/routes/idempotency-key.js';
+import { ApiIdempotencyKey } from '../http/routes/idempotency-key.js';
 import { requestContext } from '../http/server/request-context.js';
 import { ApiResult } from '../http/routes/response-docs.js';
-import { PageQueryDto } from '../http/routes/validation.js';
 import { AllowsHead } from '../http/routes/route.decorators.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
-import { ApiResults, locationOf, OnJob, OnJobs, organizationOf, TOO_MUCH_STORED } from './dto/api-jobs.js';
+import {
+  ApiResults,
+  CURSOR_EXPIRED,
+  CURSOR_UNKNOWN,
+  idempotencyOf,
+  locationOf,
+  OnJob,
+  OnJobs,
+  organizationOf,
+  TOO_MUCH_STORED,
+} from './dto/api-jobs.js';
 import { ResultsQueryDto } from './dto/jobs-request.dto.js';
 import {
-  FEED_EXAMPLE,
-  FEED_LINES_EXAMPLE,
   NEW_SUBSCRIPTION_EXAMPLE,
   PAUSED_SUBSCRIPTION_EXAMPLE,
+  RESULTS_EXAMPLE,
+  RESULTS_LINES_EXAMPLE,
   SUBSCRIPTION_EXAMPLE,
   SubscriptionDto,
   SubscriptionRequestDto,
@@ -38,18 +47,21 @@ import {
   SUBSCRIPTIONS_PAGE_EXAMPLE,
   SubscriptionsPageDto,
 } from './dto/subscription.dto.js';
-import { ChangeSubscriptionDto, CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
-import { ResultsResponse } from './results-response.js';
+import {
+  ChangeSubscriptionDto,
+  CreateSubscriptionDto,
+  SubscriptionsQueryDto,
+} from './dto/subscriptions-request.dto.js';
+import { ResultsResponse } from './results/results-response.js';
 import {
   CHECK_REQUEST_SECONDS,
   CheckRequestedError,
-  CursorExpiredError,
   SubscriptionPausedError,
   TooManySubscriptionsError,
 } from './subscription.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
-const NOTHING_TO_CHANGE = invalidField('body', 'The body must contain checkMinutes, state or both.');
+const NOTHING_TO_CHANGE = invalidField('body', 'The body must contain at least one field to change.');
 
 /** Subscriptions to channels. Only creating one needs a plan, so that a customer who changes the plan keeps the access. */
 @ApiTags('subscriptions')
@@ -86,12 +98,7 @@ export class SubscriptionsController {
   )
   async createSubscription(@Body() body: CreateSubscriptionDto, @Req() request: Request): Promise<SubscriptionDto> {
     const context = requestContext(request);
-    const subscription = await this.subscriptions.create(
-      body,
-      payerOf(context),
-      idempotencyKey(request),
-      context.actor,
-    );
+    const subscription = await this.subscriptions.create(body, payerOf(context), idempotencyOf(request), context.actor);
     context.log['subscriptionId'] = subscription.id;
     context.setHeader('Location', `/subscriptions/${subscription.id}`);
     return subscription;
@@ -108,7 +115,7 @@ export class SubscriptionsController {
   })
   @ApiResult(HttpStatus.OK, SubscriptionsPageDto, 'A page of subscriptions, newest first.', SUBSCRIPTIONS_PAGE_EXAMPLE)
   @ApiErrors(new UnknownCursorError(NEW_SUBSCRIPTION_EXAMPLE.id))
-  listSubscriptions(@Query() page: PageQueryDto, @Req() request: Request): Promise<SubscriptionsPageDto> {
+  listSubscriptions(@Query() page: SubscriptionsQueryDto, @Req() request: Request): Promise<SubscriptionsPageDto> {
     return this.subscriptions.list(requestContext(request).caller.organization.id, page);
   }
 
@@ -129,7 +136,8 @@ export class SubscriptionsController {
   @ApiOperation({
     summary: 'Change, pause or continue a subscription',
     description:
-      'Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused is checked, ' +
+      'Changes the time between checks, the labels, or what is fetched of the uploads that are decided from then on, pauses a ' +
+      'subscription, or lets it go on, on every plan. Pending uploads stay. One that was paused is checked, ' +
       `${CHECK_REQUEST_SECONDS} seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. ` +
       'On a plan without subscriptions it pauses again with the reason `plan_changed`. What is fetched after a change is charged to ' +
       'the API key that makes it, and within its monthly limit.',
@@ -141,7 +149,7 @@ export class SubscriptionsController {
     @Body() body: ChangeSubscriptionDto,
     @Req() request: Request,
   ): Promise<SubscriptionDto> {
-    if (body.checkMinutes === undefined && body.state === undefined) throw NOTHING_TO_CHANGE;
+    if (Object.values(body).every((value) => value === undefined)) throw NOTHING_TO_CHANGE;
     return this.subscriptions.change(
       organizationOf(request, 'subscription', id),
       id,
@@ -191,8 +199,8 @@ export class SubscriptionsController {
       'ones. Without `after` the oldest stored entry comes first. Results are stored for a week, unless the service is configured ' +
       'otherwise.',
   })
-  @ApiResults(SubscriptionResultsDto, 'subscription', FEED_EXAMPLE, FEED_LINES_EXAMPLE)
-  @ApiErrors({ title: 'Results after the cursor were deleted', error: new CursorExpiredError(41) })
+  @ApiResults(SubscriptionResultsDto, 'subscription', RESULTS_EXAMPLE, RESULTS_LINES_EXAMPLE)
+  @ApiErrors(CURSOR_EXPIRED, CURSOR_UNKNOWN)
   getSubscriptionResults(
     @Param('id') id: string,
     @Query() query: ResultsQueryDto,

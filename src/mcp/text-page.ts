@@ -3,6 +3,7 @@ import type { Segment, Transcript } from '../domain/transcript.js';
 import { VIDEO_ID } from '../domain/references/video-reference.js';
 import type { RequestContext } from '../http/server/request-context.js';
 import { fromStored, storedForm, type Wanted } from '../http/routes/validation.js';
+import { textFormOf } from '../transcripts/call-plan.js';
 import { inflate, readTranscript, type TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { chunked } from '../transcripts/formats/chunks.js';
 import {
@@ -110,9 +111,7 @@ export async function readTexts(
     cursorAt(ids, Number.MAX_SAFE_INTEGER),
   );
   const room = maxChars - longest.length;
-  const chunkSeconds = request.chunkSeconds ?? undefined;
-  const form = { headingLevel, languages: delivery.plan.languages, chunkSeconds, range } as const;
-  const page = new TextPage({ maxChars: room, ...form });
+  const page = new TextPage({ maxChars: room, headingLevel, ...textFormOf(request), range });
   const entries: Entry[] = [];
   let next: string | null = null;
   for await (const event of delivery.events('listed')) {
@@ -155,11 +154,12 @@ export class TextPage {
    * Adds the text of a video, or the part that fits.
    *
    * @param sent the pieces of it that earlier pages have; the failure of a video is always written
+   * @param source what is written below its head
    * @returns how many pieces have been sent; undefined when all of them have
    */
-  async add(entry: PageEntry, sent: number): Promise<number | undefined> {
+  async add(entry: PageEntry, sent: number, source = ''): Promise<number | undefined> {
     const skip = entry.ok ? sent : 0;
-    const pieces = await piecesOf(entry, this.form);
+    const pieces = await piecesOf(entry, this.form, source);
     for (const [index, piece] of [...pieces.entries()].slice(skip)) {
       const separator = index === 0 && this.text !== '' ? '\n' : '';
       const text = index > 0 && index === skip ? `… ${piece.trimStart()}` : `${separator}${piece}`;
@@ -174,16 +174,18 @@ export class TextPage {
   }
 }
 
-async function piecesOf(entry: PageEntry, form: PageForm): Promise<string[]> {
-  if (!entry.ok) return [failureLine(entry)];
+async function piecesOf(entry: PageEntry, form: PageForm, source: string): Promise<string[]> {
+  if (!entry.ok) return [failureLine(entry) + source];
   const { headingLevel, languages, range, chunkSeconds } = form;
-  const languageLevel = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
   const { transcript: stored } = entry;
+  // What was stored states which languages it has; what is fetched, those that were asked for.
+  const languagesCount = 'deflated' in stored ? languages.length : Math.max(languages.length, stored.size);
+  const languageLevel = languagesCount > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
   const transcript = 'deflated' in stored ? await partOf(stored, form) : stored;
   const text = await videoText(entry.videoId, transcript, { languageLevel, chunkSeconds });
   const isEmptyPart = (range[0] > 0 || range[1] !== null) && !PARAGRAPH.test(text);
   const whole = videoNotes(entry) + (isEmptyPart ? '\nNothing is said in this part of the video.\n' : text);
-  return [videoHead(entry, headingLevel), ...(whole.match(PIECES) ?? [])];
+  return [videoHead(entry, headingLevel) + source, ...(whole.match(PIECES) ?? [])];
 }
 
 /** What is said in the range of the page, in its chunks. */

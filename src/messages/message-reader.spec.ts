@@ -2,7 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { InvalidRequestError } from '../domain/errors.js';
 import { TranscriptsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
-import { readIdMessage, readVideosMessage } from './message-reader.js';
+import { VideosBodyDto } from '../videos/dto/videos-request.dto.js';
+import { readIdMessage, readMessage } from './message-reader.js';
+
+const readVideosMessage = (message: unknown): VideosBodyDto => readMessage(message, VideosBodyDto, 'json');
 
 const readTranscriptsMessage = (message: unknown) => readIdMessage(message, TranscriptsQueryDto, 'a channel');
 
@@ -80,7 +83,7 @@ describe('readIdMessage', () => {
   });
 });
 
-describe('readVideosMessage', () => {
+describe('a message about a list of videos', () => {
   it('reads the references as they are, and languages as a list or as text', () => {
     const videos = ['hl-dinghy__', 'https://youtu.be/hl-dinghy__'];
     expect(readVideosMessage({ apiKey: 'k', videos })).toEqual({ videos, match: 'all' });

@@ -1,7 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { invalidField } from '../domain/errors.js';
 import { readInput } from '../http/routes/validation.js';
-import { VideosBodyDto } from '../videos/dto/videos-request.dto.js';
 
 /** Identifies the caller; read before the parameters. */
 const CALLER_FIELDS = new Set(['apiKey', 'requestId']);
@@ -31,9 +30,13 @@ export function readIdMessage<Query extends object>(
   return { id, query: readInput(type, parameters, 'either') };
 }
 
-/** Reads the parameters of a message about a list of videos. @throws InvalidRequestError */
-export function readVideosMessage(message: unknown): VideosBodyDto {
-  return readInput(VideosBodyDto, parametersOf(message), 'json');
+/** Reads the parameters of a message that is about nothing that has an ID. @throws InvalidRequestError */
+export function readMessage<Parameters extends object>(
+  message: unknown,
+  type: Type<Parameters>,
+  form: 'json' | 'either',
+): Parameters {
+  return readInput(type, parametersOf(message), form);
 }
 
 function parametersOf(message: unknown): Readonly<Record<string, unknown>> {

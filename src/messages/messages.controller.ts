@@ -14,8 +14,11 @@ import { parseVideoList, parseVideoReference } from '../domain/references/video-
 import { RequiresFeature } from '../auth/auth.decorators.js';
 import { OnJobs } from '../jobs/dto/api-jobs.js';
 import { ResultsQueryDto } from '../jobs/dto/jobs-request.dto.js';
-import { ResultsResponse, type ReadResults } from '../jobs/results-response.js';
+import { FeedQueryDto } from '../jobs/dto/subscriptions-request.dto.js';
+import { FeedService } from '../jobs/results/feed.service.js';
+import { ResultsResponse, type ReadResults } from '../jobs/results/results-response.js';
 import { SubscriptionsService } from '../jobs/subscriptions.service.js';
+import { VideosBodyDto } from '../videos/dto/videos-request.dto.js';
 import { requestContextOf } from '../http/server/request-context.js';
 import { Reads } from '../http/routes/route.decorators.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
@@ -26,7 +29,7 @@ import { givenVideos } from '../transcripts/sources/video-list.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 import type { TranscriptsRequest } from '../transcripts/call-plan.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { readIdMessage, readVideosMessage } from './message-reader.js';
+import { readIdMessage, readMessage } from './message-reader.js';
 import type { MessageContext } from './open-messages.js';
 
 /** Handles the messages of a pattern, which over NATS is the subject, behind the guard of the operation over HTTP. */
@@ -46,6 +49,7 @@ export class MessagesController {
     private readonly playlists: PlaylistSource,
     private readonly transcripts: TranscriptsService,
     private readonly subscriptions: SubscriptionsService,
+    private readonly feed: FeedService,
     private readonly results: ResultsResponse,
   ) {}
 
@@ -71,7 +75,7 @@ export class MessagesController {
 
   @OnMessage('videos.transcripts', RequiresFeature('bulk_transcripts'))
   async videos(@Payload() message: unknown, @Context() context: MessageContext): Events {
-    const { videos, ...texts } = readVideosMessage(message);
+    const { videos, ...texts } = readMessage(message, VideosBodyDto, 'json');
     return this.stream(context, { source: givenVideos(parseVideoList(videos)), ...texts });
   }
 
@@ -92,6 +96,14 @@ export class MessagesController {
     const lines = await this.results.lines('subscription', read, organizationId, query);
     context.log['subscriptionId'] = id;
     return from(eventsFor(context, lines));
+  }
+
+  @OnMessage('feed', OnJobs('subscription', { limitsConcurrency: true }))
+  async organizationFeed(@Payload() message: unknown, @Context() context: MessageContext): Events {
+    const { label, channel, ...query } = readMessage(message, FeedQueryDto, 'either');
+    const { id: organizationId } = context.caller.organization;
+    const read: ReadResults = (page) => this.feed.read(organizationId, { ...page, label, channel });
+    return from(eventsFor(context, await this.results.lines('feed', read, organizationId, query)));
   }
 
   private async stream(context: MessageContext, request: TranscriptsRequest): Events {

@@ -1,9 +1,11 @@
+import { languageChoice } from '../domain/language-codes.js';
 import type { Includable, Upload } from '../domain/transcript.js';
 import type { Wanted } from '../http/routes/validation.js';
 import type { ReservationResult } from '../quota/quota.service.js';
 import type { CachedOutcome } from './cache/transcript-cache.js';
 import type { Call } from './call.js';
 import type { TextFields } from './dto/transcripts-query.dto.js';
+import type { TextForm } from './formats/markdown.js';
 import type { HeldTexts } from './delivery/response-memory.js';
 import type { ListHeader, VideoSource } from './sources/video-list.js';
 
@@ -11,6 +13,11 @@ export interface TranscriptsRequest extends Wanted<TextFields> {
   source: VideoSource;
   /** The IDs of videos that are tried again; as for `TranscriptCache.getMany`. */
   again?: ReadonlySet<string> | undefined;
+}
+
+/** How the texts of a request are read and written. */
+export function textFormOf({ chunkSeconds, ...choice }: Wanted<TextFields>): TextForm {
+  return { languages: languageChoice(choice), chunkSeconds: chunkSeconds ?? undefined };
 }
 
 /** One video and its state in the cache when the call was planned. */
@@ -21,7 +28,7 @@ export interface PlannedVideo {
 }
 
 /** A call that can no longer be refused. `reservation` is undefined when nothing has to be fetched. */
-export interface CallPlan extends ReservationResult {
+export interface CallPlan extends ReservationResult, TextForm {
   call: Call;
   header: ListHeader;
   resource: string;
@@ -29,10 +36,7 @@ export interface CallPlan extends ReservationResult {
   videos: PlannedVideo[];
   /** The order of the entries, in which a video can occur more than once. */
   order: PlannedVideo[];
-  /** As `languageChoice` returns them. */
-  languages: readonly string[];
   include?: readonly Includable[] | undefined;
-  chunkSeconds?: number | undefined;
   again?: ReadonlySet<string> | undefined;
   sinceFound?: boolean | undefined;
   /** When the videos were looked up in the cache, in milliseconds of `performance.now()`. */

@@ -79,13 +79,14 @@ describe('a subscription tries an upload again', () => {
 
 describe('a job tries a video again', () => {
   it('three times while the failure can pass, and never when it is final or its age is unknown', () => {
-    const ages = [0, 3 * DAY - 1, 3 * DAY, undefined];
+    const ages = [0, 3 * DAY - 1, 3 * DAY, 30 * DAY - 1, 30 * DAY, undefined];
     const tries = (code: VideoFailureCode) =>
       ages.map((ageSeconds) => archiveRetry({ code, retries: 0, lastCode: null, ageSeconds }) !== undefined);
-    for (const code of ['language_unavailable', 'video_private', 'video_members_only'] as const)
-      expect(tries(code)).toEqual([true, true, false, false]);
-    expect(tries('upstream_failure')).toEqual([true, true, true, true]);
-    expect(tries('video_age_restricted')).toEqual([false, false, false, false]);
+    for (const code of ['language_unavailable', 'video_private'] as const)
+      expect(tries(code)).toEqual([true, true, false, false, false, false]);
+    expect(tries('video_members_only')).toEqual([true, true, true, true, false, false]);
+    expect(tries('upstream_failure')).toEqual(ages.map(() => true));
+    expect(tries('video_age_restricted')).toEqual(ages.map(() => false));
     for (const code of ['language_unavailable', 'video_members_only', 'video_not_live_yet'] as const)
       expect(pauses(archiveRetry, code, 0)).toEqual(SOON);
   });

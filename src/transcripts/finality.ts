@@ -92,14 +92,11 @@ export function followedRetry({ code, lastCode, ageSeconds = 0, ...tried }: Fail
   return { retryAfterSeconds: Math.min(delaySeconds, finalFromSeconds - ageSeconds), retries: retries + 1 };
 }
 
-/**
- * When a job tries a video again; undefined when its failure is final. An upload of unknown age is old. A job waits for hours
- * only, in which what is for members seldom opens after its first days.
- */
+/** When a job tries a video again; undefined when its failure is final. An upload of unknown age is old. A job waits for hours only. */
 export function archiveRetry({ code, retries, ageSeconds = Infinity }: FailedTry): Retry | undefined {
   const retryAfterSeconds = RETRY_DELAYS_SECONDS[retries];
   const { finalFromSeconds } = FINALITY[code];
-  const canPass = finalFromSeconds === Infinity || ageSeconds < Math.min(finalFromSeconds, YOUNG_SECONDS);
+  const canPass = finalFromSeconds === Infinity || ageSeconds < finalFromSeconds;
   return canPass && retryAfterSeconds !== undefined ? { retryAfterSeconds, retries: retries + 1 } : undefined;
 }
 

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { withCacheBudget } from '../cache/cache-budget.js';
 import { Environment } from '../config/environment.js';
 import { decidingQuota, PlanLimitExceededError, remainingQuota, UpstreamError } from '../domain/errors.js';
-import { languageChoice } from '../domain/language-codes.js';
 import { NO_DETAILS, type Upload } from '../domain/transcript.js';
 import type { RequestContext } from '../http/server/request-context.js';
 import { inSpan } from '../observability/tracing/tracer.js';
@@ -11,6 +10,7 @@ import { TranscriptCache } from './cache/transcript-cache.js';
 import {
   limitThatFits,
   requiredCount,
+  textFormOf,
   type CallPlan,
   type PlannedVideo,
   type TranscriptsRequest,
@@ -124,18 +124,18 @@ export class TranscriptsService {
   }
 
   private async plan(
-    { source, include, chunkSeconds, again, ...choice }: TranscriptsRequest,
+    { source, include, again, ...texts }: TranscriptsRequest,
     payer: Payer,
     call: Call,
     held: HeldTexts,
   ): Promise<CallPlan> {
-    const languages = languageChoice(choice);
+    const form = textFormOf(texts);
     const { header, resource, uploads, sinceFound } = await source(call);
     const known = new Map(uploads.map((upload) => [upload.videoId, plannedVideo(upload)]));
     const videos = [...known.values()];
     const order = uploads.flatMap(({ videoId }) => known.get(videoId) ?? []);
     const lookedUpAtMs = performance.now();
-    await this.lookUp(videos, languages, again);
+    await this.lookUp(videos, form.languages, again);
     const required = requiredCount(videos);
     const leaseSeconds = (call.deadlineAtMs - performance.now()) / 1000 + LEASE_MARGIN_SECONDS;
     held.addCached(videos.flatMap(({ outcome }) => (outcome?.ok ? [outcome.transcript.deflated] : [])));
@@ -144,8 +144,8 @@ export class TranscriptsService {
       const fitting = limitThatFits(order, remainingQuota(decidingQuota(quota)));
       throw new PlanLimitExceededError(quota, required, fitting, header.type === 'videos' ? 'videos' : 'limit');
     }
-    const form = { languages, include: include ?? [], chunkSeconds: chunkSeconds ?? undefined, again };
-    return { call, header, resource, videos, order, ...form, sinceFound, lookedUpAtMs, reservation, quota, held };
+    const wanted = { ...form, include: include ?? [], again };
+    return { call, header, resource, videos, order, ...wanted, sinceFound, lookedUpAtMs, reservation, quota, held };
   }
 
   /** One cache lookup for all videos; those that the list already reports as failed need none. */

@@ -129,14 +129,14 @@ describe('the command archive', () => {
     const out = newDirectory();
     const { code, output, errorOutput } = await archive('@harbourlight', out, '--json');
     expect(code).toBe(1);
-    expect(errorOutput).toMatch(/^error: 5 videos could not be read yet\. Run the same command again in 10 min/m);
-    expect(errorOutput.match(/hl-\S{8} \((?:video|upstream|transcript)_\w+\)/g)).toHaveLength(5);
+    expect(errorOutput).toMatch(/^error: 6 videos could not be read yet\. Run the same command again in 10 min/m);
+    expect(errorOutput.match(/hl-\S{8} \((?:video|upstream|transcript)_\w+\)/g)).toHaveLength(6);
     expect(errorOutput).toMatch(/ min to retry: .*hl-tidecam_ \(video_live\)/);
     const files = filesOf(out);
     expect(JSON.parse(output)).toMatchObject({
       directory: out,
       written: files.length,
-      summary: { total: 32, succeeded: files.length, failed: 27 - files.length, pending: 5 },
+      summary: { total: 32, succeeded: files.length, failed: 26 - files.length, pending: 6 },
     });
     for (const later of ['11 minutes', '2 hours', '9 hours']) {
       await database.dataSource.query(`UPDATE jobs SET next_run_at = next_run_at - interval '${later}'`);
@@ -301,6 +301,25 @@ describe('the command archive', () => {
     expect(await archive('@60-videos-no-30', out)).toMatchObject({ code: 0 });
     expect([indexOf(out).videos.length, filesOf(out).length]).toEqual([60, 60]);
     expect(videosRead().size).toBe(60 - files.length);
+  });
+
+  it('says what it waits for when the limit is used up, and goes on when that is raised', async () => {
+    await archive('@tidewater', newDirectory(), '--limit', '1');
+    const setLimit = (limit: number | null) =>
+      database.dataSource.query("UPDATE organizations SET monthly_limit = $1 WHERE id = 'org_commands'", [limit]);
+    await setLimit(0);
+    const out = newDirectory();
+    const { child, closed, errorOutput } = start('@2-videos-no-32', out);
+    try {
+      await once(child.stderr, 'readable');
+    } finally {
+      await setLimit(null);
+    }
+    expect(await closed).toEqual([0, null]);
+    expect(await errorOutput).toMatch(
+      /^The monthly limit of 0 transcripts is used up\. Waiting until \S+Z or until `org set-limit org_commands` raises it\.\n$/,
+    );
+    expect(filesOf(out)).toHaveLength(2);
   });
 
   it('continues after kill -9, without a file twice or half a file', async () => {

@@ -71,7 +71,7 @@ const idsOf = (out: string): string[] =>
   [...filesOf(out).keys()].map((name) => /\[(.{11})\]/.exec(name)?.[1] ?? name).sort();
 
 interface Index {
-  subscription: { id: string; after: number } | null;
+  subscription: { id: string; after: string } | null;
   videos: { videoId: string; file: string | null; error: { code: string } | null }[];
 }
 const indexOf = (out: string): Index => JSON.parse(readFileSync(join(out, 'index.json'), 'utf8')) as Index;
@@ -119,7 +119,7 @@ describe('the command follow', () => {
     expect(subscriptions).toEqual([
       { id: subscription?.id, state: 'paused', reason: 'paused_by_caller', fetched: 6, check_seconds: 900 },
     ]);
-    expect(subscription?.after).toBe(6);
+    expect(subscription?.after).toMatch(/^6\./);
   });
 
   it('goes on from an archive, above its newest video', async () => {
@@ -186,7 +186,24 @@ describe('the command follow', () => {
       await until(() => idsOf(out).includes(videoId));
       expect(await stop()).toMatch(warning);
     }
-    expect(indexOf(out).subscription?.after).toBe(4);
+    expect(indexOf(out).subscription?.after).toMatch(/^4\./);
+  });
+
+  it('says once what it waits for when the limit is used up, and goes on when that is raised', async () => {
+    const setLimit = (limit: number | null) =>
+      database.dataSource.query("UPDATE organizations SET monthly_limit = $1 WHERE id = 'org_commands'", [limit]);
+    await setLimit(0);
+    const out = newDirectory();
+    const { child, closed, errorOutput } = follow('@3-videos-no-46', out, '--start', '2');
+    try {
+      await once(child.stderr, 'readable');
+    } finally {
+      await setLimit(null);
+    }
+    await until(() => filesOf(out).size === 2);
+    child.kill('SIGINT');
+    expect(await closed).toEqual([0, null]);
+    expect(await errorOutput).toMatch(/^The monthly limit of 0 transcripts is used up\. Waiting until \S+Z or .*\n$/);
   });
 
   it('ends with one line for what cannot be followed there, and leaves nothing', async () => {

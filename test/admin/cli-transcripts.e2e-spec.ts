@@ -38,6 +38,27 @@ describe('the command transcripts as a process', () => {
   });
 
   it.each<[what: string, args: string[]]>([
+    ['JSON', []],
+    ['Markdown', ['--format', 'markdown']],
+  ])('prints entries in %s before YouTube has served the later ones', async (_what, args) => {
+    const hold = youtube.hold({ kind: 'timedtext' }, 1);
+    const child = startCli(['transcripts', '@harbourlight', '--limit', '3', ...args], variables());
+    const closed = once(child, 'close');
+    try {
+      let output = '';
+      for await (const part of child.stdout.setEncoding('utf8')) {
+        output += String(part);
+        // Of the second entry; the third one is held.
+        if (output.includes('hl-tidecam_')) hold.release();
+      }
+      expect(output).toContain('hl-dinghy__');
+      expect(await closed).toEqual([0, null]);
+    } finally {
+      hold.release();
+    }
+  });
+
+  it.each<[what: string, args: string[]]>([
     ['a channel as Markdown', ['@harbourlight', '--format', 'markdown']],
     ['a channel as JSON', ['@bench-20x300', '--format', 'json']],
   ])('ends without an error when the reader of %s stops early', async (_what, args) => {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { SubscriptionsService } from '../../src/jobs/subscriptions.service.js';
-import { ChromiumPage, chromiumIsInstalled } from '../harness/chromium.js';
+import { Chromium, chromiumIsInstalled, type ChromiumPage } from '../harness/chromium.js';
 import { send } from '../harness/http-request.js';
 import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
@@ -78,11 +78,13 @@ describe('the page for the operator', () => {
 });
 
 (chromiumIsInstalled ? describe : describe.skip)('the page for the operator in Chromium', () => {
+  let chromium: Chromium;
   let page: ChromiumPage;
   let organization: TestOrganization;
   let jobId: string;
 
   beforeAll(async () => {
+    chromium = Chromium.start();
     organization = await service.organization({ monthlyLimit: 40 });
     const { id: organizationId, keyId } = organization;
     const payer = { organizationId, keyId, requestId: 'test' };
@@ -93,8 +95,9 @@ describe('the page for the operator', () => {
     await service.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked' WHERE id = '${id}'`);
     await service.get('/channels/@tidewater/transcripts?limit=3', organization.key);
   });
+  afterAll(() => chromium.close());
   beforeEach(async () => {
-    page = await ChromiumPage.start();
+    page = await chromium.open();
     await page.resize(1200, 900);
     await page.open(`${service.url}/admin/ui`);
   });

@@ -10,9 +10,9 @@ export function medians(runs) {
   return Object.fromEntries(names.map((name) => [name, median(runs.map((run) => run[name]))]));
 }
 
-/** A goal and its result; `atMost` or `atLeast` gives the direction. */
+/** A goal and its result; `atMost` or `atLeast` gives the direction. A value that is not a number was not measured. */
 export function goal(what, value, { atMost, atLeast, unit = '' }) {
   const met = atMost === undefined ? value >= atLeast : value <= atMost;
   const bound = atMost === undefined ? `at least ${atLeast}${unit}` : `at most ${atMost}${unit}`;
-  return { what, value, unit, bound, met };
+  return { what, value, unit, bound, result: Number.isNaN(value) ? 'not measured' : met ? 'met' : 'missed' };
 }

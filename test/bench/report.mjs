@@ -35,11 +35,11 @@ function goalTable(goals) {
   return {
     title: 'Goals',
     columns: ['goal', 'bound', 'measured', ''],
-    rows: goals.map(({ what, bound, value, unit, met }) => [
+    rows: goals.map(({ what, bound, value, unit, result }) => [
       what,
       bound,
-      `${shown(value)}${unit}`,
-      met ? 'met' : 'missed',
+      Number.isNaN(value) ? shown(value) : `${shown(value)}${unit}`,
+      result,
     ]),
   };
 }

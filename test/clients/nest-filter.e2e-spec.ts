@@ -23,7 +23,7 @@ import {
 import { NestFactory } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { EMPTY, lastValueFrom } from 'rxjs';
-import { ERROR_STATUSES } from '../../src/domain/error-codes.js';
+import { ERRORS } from '../../src/domain/error-codes.js';
 import { freePort } from '../harness/free-port.js';
 import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 
@@ -180,7 +180,7 @@ describe('ChannelTranscriptsExceptionFilter', () => {
   });
 
   it('decides for every code of the service, with its status there', async () => {
-    for (const [code, status] of Object.entries(ERROR_STATUSES)) {
+    for (const [code, { status }] of Object.entries(ERRORS)) {
       const answer = await get(`/codes/${code}`);
       if (HIDDEN.includes(code)) expect([code, answer.body]).toEqual([code, NOT_AVAILABLE]);
       else expect([code, answer.status, answer.body]).toMatchObject([code, status, { code }]);

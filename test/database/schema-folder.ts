@@ -32,6 +32,18 @@ export class SchemaFolder {
     return folder;
   }
 
+  /** The tables before a migration, without functions. @param subject its name without the number */
+  static async ofTablesBefore(subject: string): Promise<SchemaFolder> {
+    const folder = await SchemaFolder.create();
+    const names = (await readdir(join(SCHEMA, 'migrations'))).sort();
+    for (const name of names.slice(
+      0,
+      names.findIndex((one) => one.endsWith(`-${subject}.sql`)),
+    ))
+      await cp(join(SCHEMA, 'migrations', name), join(folder.path, 'migrations', name));
+    return folder;
+  }
+
   /** Adds a migration after the others. */
   async add(text: string): Promise<void> {
     const migrations = await readdir(join(this.path, 'migrations'));

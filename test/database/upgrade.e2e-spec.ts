@@ -87,7 +87,7 @@ it('a filled database is upgraded when the service starts, and what was stored i
   expect((await service.get(`/jobs/${FINISHED}/results?after=1`, KEY)).body).toMatchObject({ results: [OTHER] });
   expect((await service.get(`/jobs/${FINISHED}`, KEY)).body.request).toEqual({
     ...{ channel: '@gone', playlist: null, videos: null, languages: ['en'], match: 'all', kinds: [], include: [] },
-    ...{ chunkSeconds: null, limit: 9, since: 'hl-dinghy__', onQuota: 'pause' },
+    ...{ chunkSeconds: null, limit: 9, since: 'hl-dinghy__', onQuota: 'pause', labels: {} },
   });
   const { deliveries } = (await service.get(`/webhooks/${WEBHOOK}/deliveries`, KEY)).body;
   // The newest ones are of the other job.
@@ -124,4 +124,76 @@ CREATE INDEX CONCURRENTLY jobs_added ON jobs (added);
   expect((await service.get('/usage', key)).body).toMatchObject({ used: calls, reserved: 0 });
   expect((await service.get(`/jobs/${FINISHED}`, KEY)).body).toMatchObject({ state: 'completed' });
   expect(await service.query(`SELECT added FROM organizations WHERE id = '${id}'`)).toEqual([{ added: '' }]);
+});
+
+it('stored entries of subscriptions get marks and a place in the log, and a reader goes on from a cursor of version 1.0', async () => {
+  const [one, two, deleted] = ['one', 'two', 'gone'].map((name) => `sub_${name.padStart(22, '0')}`);
+  const request = JSON.stringify({ channel: '@tidewater', languages: [], match: 'all', kinds: [], checkMinutes: 60 });
+  const entryOf = (videoId: string) => GzipMember.join([JSON.stringify({ videoId, ok: false, error: {} })]);
+  /** The entries by when they became final; those of the second subscription begin after expired ones. */
+  const entries: [id: unknown, position: number, sequence: number, minute: number][] = [
+    [one, 1, 1, 1],
+    [two, 9, 8, 2],
+    [one, 3, 2, 3],
+    [two, 7, 9, 3],
+    [deleted, 1, 1, 4],
+    [one, 2, 3, 5],
+  ];
+  const videoIdOf = (id: unknown, sequence: number): string => `${String(id).slice(-3)}-entry-${sequence}`;
+  const values = entries.map(([id, position, sequence, minute]) => {
+    const { deflated, jsonBytes, crc32 } = entryOf(videoIdOf(id, sequence));
+    const at = `now() - interval '1 day' + interval '${minute} minutes'`;
+    const facts = `'${videoIdOf(id, sequence)}', '{}', 'failed', ${bytes(deflated)}, ${jsonBytes}, ${crc32}`;
+    return `('${String(id)}', ${position}, ${facts}, ${sequence}, ${at})`;
+  });
+  const jobs = [one, two, deleted].map((id, index) => {
+    const counts = [3, 9, 1][index] ?? 0;
+    const [expired, end] = [index === 1 ? 7 : 0, index === 2 ? 'now()' : 'NULL'];
+    return `('${id}', 'org_old', 'key_old', '${request}', 604800, 'running', now() - interval '2 days', ${counts}, ${counts}, 3600,
+      now() + interval '1 hour', 9, 9, ${expired}, ${end})`;
+  });
+  const upgraded = await startService({
+    environment: { JOB_CONCURRENCY: 0 },
+    databaseUrl: async (url) => {
+      const before = await SchemaFolder.ofTablesBefore('feed');
+      await migrateDatabase(url, before.path);
+      await before.delete();
+      await runQuery(
+        url,
+        `INSERT INTO organizations (id, name, plan) VALUES ('org_old', 'Saltmarsh', 'pro');
+         INSERT INTO api_keys (id, organization_id, name, prefix, hash)
+           VALUES ('key_old', 'org_old', 'Server', 'ctk_old', ${bytes(hashKey(KEY))});
+         INSERT INTO jobs (id, organization_id, key_id, request, results_seconds, state, created_at, total, failed, check_seconds,
+                           next_check_at, last_position, seen_position, expired_sequence, deleted_at)
+           VALUES ${jobs.join()};
+         INSERT INTO job_videos (job_id, position, video_id, upload, state, entry, entry_bytes, entry_crc, sequence, decided_at)
+           VALUES ${values.join()}`,
+      );
+      return url;
+    },
+  });
+  try {
+    await until(async () => (await upgraded.get('/usage', KEY)).status === 200);
+    const read = async (path: string): Promise<{ ids: string[]; next: string }> => {
+      const { status, body } = await upgraded.get(path, KEY);
+      expect([path, status]).toEqual([path, 200]);
+      return { ids: (body.results as { videoId: string }[]).map(({ videoId }) => videoId), next: body.next as string };
+    };
+    const logged = entries.filter(([id]) => id !== deleted).map(([id, , sequence]) => videoIdOf(id, sequence));
+    expect((await read('/feed')).ids.sort()).toEqual([...logged].sort());
+    const [first, second, , , last] = (await read('/feed')).ids;
+    expect([first, second, last]).toEqual([logged[0], logged[1], logged.at(-1)]);
+    // With the cursor of 1.0, then with that of the answer.
+    const page = await read(`/subscriptions/${one}/results?after=1&limit=1`);
+    expect(page).toEqual({ ids: [videoIdOf(one, 2)], next: expect.stringMatching(/^2\.[\w-]{8}$/) });
+    const rest = await read(`/subscriptions/${one}/results?after=${page.next}`);
+    expect(rest.ids).toEqual([videoIdOf(one, 3)]);
+    expect((await read(`/subscriptions/${one}/results?after=3`)).next).toBe(rest.next);
+    expect((await read(`/subscriptions/${two}/results?after=7`)).ids).toEqual([videoIdOf(two, 8), videoIdOf(two, 9)]);
+    const expired = await upgraded.get(`/subscriptions/${two}/results?after=5`, KEY);
+    expect(expired.body.error).toMatchObject({ code: 'results_expired', oldest: '7', expired: 2 });
+    expect((await upgraded.get(`/subscriptions/${one}/results?after=4`, KEY)).body.error.code).toBe('cursor_unknown');
+  } finally {
+    await upgraded.close();
+  }
 });

@@ -23,6 +23,10 @@ const NOT_RUN: [page: string, begin: string][] = [
   ['CONTRIBUTING.md', 'npm run lint &&'],
   ['README.md', 'npm ci && npm run demo'],
   ['README.md', 'npm ci && npm run build && node dist/main.js'],
+  ['docs/building-on-it.md', 'follow()'],
+  ['docs/building-on-it.md', 'feed()'],
+  ['docs/building-on-it.md', 'send()'],
+  ['docs/building-on-it.md', 'send POST'],
   ['docs/deployment.md', 'docker compose exec'],
   ['docs/deployment.md', 'docker compose build'],
   ['docs/deployment.md', 'sql() { docker compose'],
@@ -43,7 +47,7 @@ const AROUND_PARTS = `
 import type { ChannelTranscriptsClient } from '@channel-transcripts/client';
 import type { ClientProxy } from '@nestjs/microservices';
 declare const client: ChannelTranscriptsClient & Pick<ClientProxy, 'send'>;
-declare const id: string, apiKey: string, after: number;
+declare const id: string, apiKey: string, after: string;
 declare const signal: AbortSignal;
 declare function store(...values: unknown[]): Promise<void>;
 `;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { ERROR_STATUSES, isRetryable, type ErrorCode } from '../../src/domain/error-codes.js';
+import { ERROR_CODES, ERRORS } from '../../src/domain/error-codes.js';
 import { VIDEO_FAILURES } from '../../src/domain/transcript.js';
 import { WEBHOOK_EVENTS } from '../../src/webhooks/webhook.js';
 import { PROJECT } from './pages.js';
@@ -48,7 +48,6 @@ describe('docs/webhooks.md', () => {
 });
 
 describe('an error code', () => {
-  const codes = Object.keys(ERROR_STATUSES) as ErrorCode[];
   /** The text after the heading that names a code. */
   const sectionOf = (code: string): string | undefined => {
     const sections = read('docs/errors.md')
@@ -57,19 +56,19 @@ describe('an error code', () => {
     return sections.find(([heading = '']) => heading.split(', ').includes(code))?.[1];
   };
 
-  it.each(codes)('%s has a section in docs/errors.md', (code) => {
+  it.each(ERROR_CODES)('%s has a section in docs/errors.md', (code) => {
     expect(sectionOf(code)).toBeDefined();
   });
 
-  it.each(codes.filter((code) => !(code in VIDEO_FAILURES) || ERROR_STATUSES[code] >= 500))(
+  it.each(ERROR_CODES.filter((code) => !(code in VIDEO_FAILURES) || ERRORS[code].status >= 500))(
     '%s begins its section in docs/errors.md with its status, and whether it is retryable',
     (code) => {
       const [, status, not] = /^(\d+)[^.;]*?\b(not )?retryable/.exec(sectionOf(code) ?? '') ?? [];
-      expect([Number(status), not === undefined]).toEqual([ERROR_STATUSES[code], isRetryable(code)]);
+      expect([Number(status), not === undefined]).toEqual([ERRORS[code].status, ERRORS[code].retryable]);
     },
   );
 
-  it.each(codes)(
+  it.each(ERROR_CODES)(
     '%s is an example of an operation in tools/openapi/openapi.json, by @ApiErrors of what throws it',
     (code) => {
       expect(read('tools/openapi/openapi.json').includes(`"code": "${code}"`)).toBe(true);

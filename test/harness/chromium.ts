@@ -33,18 +33,15 @@ interface Message {
   id?: number;
   method?: string;
   params?: any;
+  sessionId?: string;
   result?: any;
   error?: { message: string };
 }
 
-/** The one page of a headless Chromium, by the DevTools protocol over a pipe. */
-export class ChromiumPage {
-  /** Violations of the content security policy, errors of scripts and what the console reports as errors. */
-  readonly problems: string[] = [];
-  /** The URLs that were requested. */
-  readonly requests: string[] = [];
+/** A headless Chromium, by the DevTools protocol over a pipe. It has one page at a time. */
+export class Chromium {
   private readonly replies = new Map<number, (message: Message) => void>();
-  private sessionId: string | undefined;
+  private page: ChromiumPage | undefined;
   private count = 0;
   private received = '';
 
@@ -57,22 +54,27 @@ export class ChromiumPage {
     output.on('data', (text: string) => this.read(text));
   }
 
-  static async start(): Promise<ChromiumPage> {
+  static start(): Chromium {
     const profile = mkdtempSync(join(tmpdir(), 'chromium-'));
     const stdio = ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] as const;
     const browser = spawn(PROGRAM, [...OPTIONS, `--user-data-dir=${profile}`, 'about:blank'], { stdio: [...stdio] });
-    const page = new ChromiumPage(browser, profile);
-    const { targetId } = await page.send('Target.createTarget', { url: 'about:blank' });
-    const { sessionId } = await page.send('Target.attachToTarget', { targetId, flatten: true });
-    page.sessionId = String(sessionId);
+    return new Chromium(browser, profile);
+  }
+
+  /** Opens a page that shares no storage, cookies and cache with the pages before it. */
+  async open(): Promise<ChromiumPage> {
+    const { browserContextId } = await this.send('Target.createBrowserContext');
+    const { targetId } = await this.send('Target.createTarget', { url: 'about:blank', browserContextId });
+    const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
+    const page = new ChromiumPage(this, String(sessionId), String(browserContextId));
+    this.page = page;
     for (const domain of ['Page', 'Runtime', 'Log', 'Network', 'Accessibility']) await page.send(`${domain}.enable`);
     return page;
   }
 
-  /** Sends a command of the protocol. */
-  send(method: string, params: Parameters = {}): Promise<any> {
+  /** Sends a command of the protocol, to a page where a session is given. */
+  send(method: string, params: Parameters = {}, sessionId?: string): Promise<any> {
     const id = (this.count += 1);
-    const { sessionId } = this;
     return new Promise((resolve, reject) => {
       this.replies.set(id, ({ result, error }) => {
         if (error) reject(new Error(`${method}: ${error.message}`));
@@ -80,6 +82,43 @@ export class ChromiumPage {
       });
       (this.browser.stdio[3] as Writable).write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
     });
+  }
+
+  async close(): Promise<void> {
+    const ended = once(this.browser, 'exit');
+    // Not by a signal: its other processes would still write to the profile.
+    await this.send('Browser.close');
+    await ended;
+    rmSync(this.profile, { recursive: true, force: true });
+  }
+
+  private read(text: string): void {
+    const parts = (this.received + text).split('\0');
+    this.received = parts.pop() ?? '';
+    for (const part of parts) {
+      const message = JSON.parse(part) as Message;
+      if (message.id === undefined) this.page?.notice(message);
+      else this.replies.get(message.id)?.(message);
+    }
+  }
+}
+
+/** The one page of a browser context. */
+export class ChromiumPage {
+  /** Violations of the content security policy, errors of scripts and what the console reports as errors. */
+  readonly problems: string[] = [];
+  /** The URLs that were requested. */
+  readonly requests: string[] = [];
+
+  constructor(
+    private readonly chromium: Chromium,
+    private readonly sessionId: string,
+    private readonly contextId: string,
+  ) {}
+
+  /** Sends a command of the protocol. */
+  send(method: string, params: Parameters = {}): Promise<any> {
+    return this.chromium.send(method, params, this.sessionId);
   }
 
   async open(url: string): Promise<void> {
@@ -150,25 +189,12 @@ export class ChromiumPage {
   }
 
   async close(): Promise<void> {
-    const ended = once(this.browser, 'exit');
-    // Not by a signal: its other processes would still write to the profile.
-    this.sessionId = undefined;
-    await this.send('Browser.close');
-    await ended;
-    rmSync(this.profile, { recursive: true, force: true });
+    await this.chromium.send('Target.disposeBrowserContext', { browserContextId: this.contextId });
   }
 
-  private read(text: string): void {
-    const parts = (this.received + text).split('\0');
-    this.received = parts.pop() ?? '';
-    for (const part of parts) {
-      const message = JSON.parse(part) as Message;
-      if (message.id === undefined) this.notice(message);
-      else this.replies.get(message.id)?.(message);
-    }
-  }
-
-  private notice({ method, params }: Message): void {
+  /** Records an event of the protocol. */
+  notice({ method, params, sessionId }: Message): void {
+    if (sessionId !== this.sessionId) return;
     if (method === 'Network.requestWillBeSent') this.requests.push(String(params.request.url));
     // A response with an error status is no fault of the page.
     if (method === 'Log.entryAdded' && params.entry.level === 'error' && params.entry.source !== 'network')

@@ -35,9 +35,10 @@ describe('a new job', () => {
       channel: null,
       playlist: null,
       request: {
-        ...{ ...request, playlist: null, videos: null, languages: ['en', 'de'], onQuota: 'fail' },
+        ...{ ...request, playlist: null, videos: null, languages: ['en', 'de'], onQuota: 'fail', labels: {} },
         ...{ match: 'all', kinds: [], include: [], chunkSeconds: null },
       },
+      labels: {},
       summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
       hidden: 0,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),

@@ -69,14 +69,14 @@ export class JobRun {
   /** All entries that can be read, in their order. */
   async entries(limit = 100): Promise<{ position: number; entry: EntryJson }[]> {
     const entries: { position: number; entry: EntryJson }[] = [];
-    for (let after: number | undefined; ;) {
+    for (let after: string | undefined; ;) {
       const page = await this.jobs.results(this.organization.id, this.id, { limit, after });
-      for (const { position, text } of page.entries) {
+      for (const { facts, text } of page.entries) {
         const json = inflateRawSync(text.deflated, { finishFlush: constants.Z_SYNC_FLUSH });
         equal(json.length, text.jsonBytes);
-        entries.push({ position, entry: JSON.parse(json.toString('utf8')) as EntryJson });
+        entries.push({ position: facts.position ?? 0, entry: JSON.parse(json.toString('utf8')) as EntryJson });
       }
-      if (page.next === null || page.entries.length === 0) return entries;
+      if (!page.hasMore) return entries;
       after = page.next;
     }
   }

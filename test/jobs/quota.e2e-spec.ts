@@ -136,6 +136,98 @@ describe('a job at the end of the quota', () => {
   });
 });
 
+describe('what costs nothing', () => {
+  /** Requests to the platform for videos. */
+  const fetches = () =>
+    steps.service.fakeYoutube.requests.count({ kind: 'player' }) +
+    steps.service.fakeYoutube.requests.count({ kind: 'timedtext' });
+
+  /** Another organization reads videos of the list of a job, each by a call of its own. */
+  async function readByAnother(run: JobRun, ...positions: number[]): Promise<void> {
+    const [{ key }, ids] = [await steps.service.organization(), await run.videoIds()];
+    for (const position of positions) await steps.service.get(`/videos/${ids[position - 1]}/transcript`, key);
+  }
+
+  const positionsOf = async (run: JobRun) => (await run.entries()).map(({ position }) => position);
+
+  it.each(['organization', 'key'])('goes on without quota of the %s, and is looked for every hour', async (scope) => {
+    const organization = await steps.service.organization(scope === 'key' ? {} : { monthlyLimit: 0 });
+    const keys = steps.service.app.get(ApiKeysService);
+    const limited = await keys.issue({ organizationId: organization.id, monthlyLimit: 0 });
+    const keyId = scope === 'key' ? limited.id : organization.keyId;
+    const channel = scope === 'key' ? '@60-videos-no-71' : '@60-videos-no-72';
+    const run = await JobRun.create(steps.service, { ...organization, keyId }, channel);
+    await steps.finish();
+    const paused = { state: 'paused', reason: 'plan_limit_exceeded', checkAgainSeconds: 3_600 };
+    expect(await run.verify()).toMatchObject({ ...paused, summary: { pending: 60 } });
+
+    await readByAnother(run, 58, 27);
+    const fetched = fetches();
+    await steps.pass(3_590);
+    expect(await steps.step()).toBe(false);
+    await steps.pass(3_600);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ ...paused, summary: { cached: 2, fetched: 0, pending: 58 } });
+    expect(await positionsOf(run)).toEqual([27, 58]);
+    expect(fetches()).toBe(fetched);
+
+    await readByAnother(run, 1, 2, 59);
+    await run.resume();
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ ...paused, summary: { cached: 5, fetched: 0 } });
+    // It did not seem to go on meanwhile.
+    const isOfJob = (line: string) => line.includes('"job_state_changed"') && line.includes(run.id);
+    const states = steps.service.logs.filter(isOfJob).map((line) => (JSON.parse(line) as { to: string }).to);
+    expect(states).toEqual(['listing', 'running', 'paused', 'running', 'paused']);
+  });
+
+  it('precedes the end of a job with onQuota=fail', async () => {
+    const other = await steps.job('@40-videos-no-73');
+    await steps.steps(1);
+    await readByAnother(other, 3, 38);
+    await other.delete();
+    const organization = await steps.service.organization({ monthlyLimit: 0 });
+    const run = await JobRun.create(steps.service, organization, '@40-videos-no-73', { onQuota: 'fail' });
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({
+      state: 'failed',
+      reason: 'plan_limit_exceeded',
+      summary: { cached: 2 },
+    });
+    expect(await positionsOf(run)).toEqual([3, 38]);
+  });
+
+  it('includes that a video has no transcript, which another call has found', async () => {
+    const organization = await steps.service.organization({ monthlyLimit: 0 });
+    const [video = ''] = steps.service.fakeYoutube.publish({
+      ...{ channel: '@tidewater', as: 'uncaptioned', below: 1 },
+      publishedAt: new Date(Date.now() - 30 * 86_400_000),
+    });
+    const run = await JobRun.create(steps.service, organization, '@tidewater');
+    await steps.finish();
+    const { pending } = (await run.get()).summary;
+    await readByAnother(run, (await run.videoIds()).indexOf(video) + 1);
+    await steps.pass(3_600);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'paused', summary: { failed: 1, pending: pending - 1 } });
+    expect((await run.entries())[0]?.entry).toMatchObject({ videoId: video, ok: false });
+  });
+
+  it('does not end the pause of a job whose list is read again', async () => {
+    const organization = await steps.service.organization({ monthlyLimit: 0 });
+    const run = await JobRun.create(steps.service, organization, '@5-videos-no-74');
+    await steps.steps(1);
+    await steps.service.query(`UPDATE jobs SET listed_at = NULL, list_retry_at = clock_now() + interval '10 minutes'`);
+    await steps.finish();
+    expect(await run.get()).toMatchObject({ state: 'paused', reason: 'plan_limit_exceeded' });
+    const paused = steps.service.logs.length;
+    await steps.pass(3_600);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'paused', reason: 'plan_limit_exceeded' });
+    expect(steps.service.logs.slice(paused).filter((line) => line.includes('"job_state_changed"'))).toEqual([]);
+  });
+});
+
 describe('a job of an organization that changes', () => {
   it('pauses on a plan without jobs and goes on when the plan is back', async () => {
     const organization = await steps.service.organization();
@@ -160,9 +252,10 @@ describe('a job of an organization that changes', () => {
   });
 
   it('is canceled with its organization, whether or not a slice is due', async () => {
-    const [first, second] = [await steps.service.organization(), await steps.service.organization({ monthlyLimit: 0 })];
+    const [first, second] = [await steps.service.organization(), await steps.service.organization()];
     const due = await JobRun.create(steps.service, first, '@5-videos-no-8');
     const paused = await JobRun.create(steps.service, second, '@5-videos-no-9');
+    await organizations.change(second.id, { plan: 'free' });
     await steps.finish();
     await due.delete();
     const running = await JobRun.create(steps.service, first, '@40-videos-no-8');

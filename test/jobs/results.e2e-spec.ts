@@ -19,6 +19,8 @@ afterEach(() => service.fakeYoutube.reset());
 
 const NDJSON = { Accept: 'application/x-ndjson' };
 const idsOf = (entries: { videoId: string }[]): string[] => entries.map(({ videoId }) => videoId);
+/** The cursor after so many entries. */
+const at = (count: number): string => expect.stringMatching(new RegExp(`^${count}\\.[\\w-]{8}$`)) as unknown as string;
 /** What the entries of a job and those of a call have in common. */
 const common = (entries: object[]): object[] =>
   entries.map((entry) => ({ ...entry, cached: undefined, position: undefined }));
@@ -116,7 +118,7 @@ describe('the pages of a completed job', () => {
 
   it.each([1, 7, 44, 45, 46])('of %d entries have every entry once, and no next at the end', async (limit) => {
     const seen: string[] = [];
-    let after: number | null = 0;
+    let after: string | null = '0';
     let pages = 0;
     while (after !== null) {
       const { body }: { body: any } = await service.get(`/jobs/${id}/results?limit=${limit}&after=${after}`, key);
@@ -130,18 +132,19 @@ describe('the pages of a completed job', () => {
 
   it('have 25 entries by default and at most 100; NDJSON has all of them, or as many as requested', async () => {
     const page = (await service.get(`/jobs/${id}/results`, key)).body;
-    expect([page.results.length, page.next]).toEqual([25, 25]);
+    expect([page.results.length, page.next]).toEqual([25, at(25)]);
     expect((await service.get(`/jobs/${id}/results?limit=5000`, key)).body.results).toHaveLength(45);
     expect(linesOf((await service.get(`/jobs/${id}/results`, key, NDJSON)).text)).toHaveLength(46);
     const lines = linesOf((await service.get(`/jobs/${id}/results?limit=3&after=20`, key, NDJSON)).text);
     expect(lines.map(({ position }) => position as number)).toEqual([21, 22, 23, undefined]);
-    expect(lines.at(-1)).toMatchObject({ next: 23 });
+    expect(lines.at(-1)).toMatchObject({ next: at(23) });
   });
 
   it.each([
     ['limit=0', 'limit'],
     ['after=-1', 'after'],
-    ['after=99999999999', 'after'],
+    ['after=9999999999999999', 'after'],
+    ['after=1.short', 'after'],
     ['offset=1', 'offset'],
   ])('with %s are refused', async (query, field) => {
     const response = await service.get(`/jobs/${id}/results?${query}`, key);
@@ -163,9 +166,9 @@ describe('the results of a running job', () => {
     const first = lines.slice(0, -1).map(({ result }) => result.videoId as string);
     expect(first).toEqual(uploads.slice(0, 25));
     const { next, job } = lines.at(-1);
-    expect([next, job.state, job.summary.total]).toEqual([25, 'running', 60]);
+    expect([next, job.state, job.summary.total]).toEqual([at(25), 'running', 60]);
     const { body: empty } = await service.get(`/jobs/${id}/results?after=${next}`, key);
-    expect([empty.results, empty.next, empty.job.checkAgainSeconds > 0]).toEqual([[], 25, true]);
+    expect([empty.results, empty.next, empty.job.checkAgainSeconds > 0]).toEqual([[], next, true]);
     hold.release();
     await waitForJob(service, key, id);
     const rest = linesOf((await service.get(`/jobs/${id}/results?after=${next}`, key, NDJSON)).text);
@@ -182,24 +185,31 @@ describe('the results of a job with videos that stay pending', () => {
     const job = await waitForJob(service, key, id, ({ summary: { total, pending } }) => total === 6 && pending === 2);
     expect([job.state, Number(job.checkAgainSeconds) > 60]).toEqual(['running', true]);
     const lines = linesOf((await service.get(`/jobs/${id}/results`, key, NDJSON)).text);
-    expect(lines.slice(0, -1).map(({ cursor, position }) => `${cursor}: ${position}`)).toEqual([
+    expect(lines.slice(0, -1).map(({ cursor, position }) => `${parseInt(cursor as string, 10)}: ${position}`)).toEqual([
       '1: 3',
       '2: 4',
       '3: 5',
       '4: 6',
     ]);
-    expect(lines.at(-1)).toMatchObject({ next: 4, job: { state: 'running' } });
+    expect(lines.at(-1)).toMatchObject({ next: at(4), job: { state: 'running' } });
     const { body } = await service.get(`/jobs/${id}/results?limit=3`, key);
-    expect([body.results.map(({ position }: { position: number }) => position), body.next]).toEqual([[3, 4, 5], 3]);
+    expect([body.results.map(({ position }: { position: number }) => position), body.next]).toEqual([[3, 4, 5], at(3)]);
     // From there a reader would miss the next two.
-    expect((await service.get(`/jobs/${id}/results?after=99`, key)).body).toMatchObject({ results: [], next: 4 });
+    for (const cursor of ['99', '4.AAAAAAAA']) {
+      const unknown = await service.get(`/jobs/${id}/results?after=${cursor}`, key);
+      expect([unknown.status, unknown.body.error]).toMatchObject([410, { code: 'cursor_unknown', oldest: '0' }]);
+    }
     // Their last try is due.
     await service.query(`
       UPDATE job_videos SET retries = 3, retry_at = clock_now() WHERE job_id = '${id}' AND state = 'pending';
       UPDATE jobs SET next_run_at = clock_now() WHERE id = '${id}'`);
     await waitForJob(service, key, id);
     const rest = linesOf((await service.get(`/jobs/${id}/results?after=3`, key, NDJSON)).text);
-    expect(rest.slice(0, -1).map(({ cursor, position }) => `${cursor}: ${position}`)).toEqual(['4: 6', '5: 1', '6: 2']);
+    expect(rest.slice(0, -1).map(({ cursor, position }) => `${parseInt(cursor as string, 10)}: ${position}`)).toEqual([
+      '4: 6',
+      '5: 1',
+      '6: 2',
+    ]);
     expect(rest.at(-1)).toMatchObject({ next: null, job: { state: 'completed' } });
   });
 
@@ -211,7 +221,7 @@ describe('the results of a job with videos that stay pending', () => {
     const { body: canceled } = await service.get(`/jobs/${id}/results`, key);
     expect([canceled.results.length, canceled.next]).toEqual([4, null]);
     await onJob(service, key, 'POST', `${id}/resume`);
-    expect((await service.get(`/jobs/${id}/results?after=4`, key)).body).toMatchObject({ results: [], next: 4 });
+    expect((await service.get(`/jobs/${id}/results?after=4`, key)).body).toMatchObject({ results: [], next: at(4) });
   });
 });
 
@@ -280,7 +290,7 @@ describe('a reader of results that does not read', () => {
     expect(socket.bytesWritten).toBeLessThan(whole.length * 0.7);
     expect(memory.heldBytes).toBeLessThan(whole.length / 8);
     const text = await received(reader);
-    expect(text.match(/"type":"result","cursor":\d+,"position":/g)).toHaveLength(100);
+    expect(text.match(/"type":"result","cursor":"\d+\.[\w-]{8}","position":/g)).toHaveLength(100);
     expect(text).toContain('"type":"summary"');
   });
 

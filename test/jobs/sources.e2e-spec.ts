@@ -269,8 +269,8 @@ describe('the sequence of the results', () => {
     const run = await steps.job({ playlist: LONG.id, limit: 75 });
     await steps.steps(1);
     const { key } = run.organization;
-    const read: { cursor: number; position: number }[] = [];
-    for (let cursor = 0; read.length < 75;) {
+    const read: { cursor: string; position: number }[] = [];
+    for (let cursor = '0'; read.length < 75;) {
       await steps.step();
       const lines = linesOf(
         (
@@ -280,9 +280,9 @@ describe('the sequence of the results', () => {
         ).text,
       );
       read.push(...(lines.slice(0, -1) as typeof read));
-      cursor = read.at(-1)?.cursor ?? 0;
+      cursor = read.at(-1)?.cursor ?? '0';
     }
-    expect(read.map(({ cursor }) => cursor)).toEqual(read.map((_, index) => index + 1));
+    expect(read.map(({ cursor }) => parseInt(cursor, 10))).toEqual(read.map((_, index) => index + 1));
     expect(new Set(read.map(({ position }) => position)).size).toBe(75);
   });
 
@@ -299,7 +299,7 @@ describe('the sequence of the results', () => {
       await first.query('UPDATE jobs SET claim = $2 WHERE id = $1', [run.id, claim]);
       const later = commit(second, run.id, claim, 1);
       await until(isWaiting);
-      expect(await next()).toBe(0);
+      expect(await next()).toBe('0');
       await first.query('COMMIT');
       await later;
     } finally {

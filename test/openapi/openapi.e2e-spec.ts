@@ -396,6 +396,7 @@ describe('a response matches the document', () => {
       '/transcripts': ['/transcripts', '{"videos":["hl-dinghy__"]}'],
       '/jobs/{id}/results': [`/jobs/${job.id}/results`],
       '/subscriptions/{id}/results': [`/subscriptions/${subscription.id}/results`],
+      '/feed': ['/feed'],
       '/mcp': ['/mcp', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'],
       '/admin/usage': ['/admin/usage'],
     };
@@ -484,14 +485,17 @@ describe('a response matches the document', () => {
     await match(404, 'POST', all, all, { body: { channel: 'UC' } });
     const mine = `/subscriptions/${id}`;
     const results = `${mine}/results`;
-    await until(async () => (await service.get(results, key)).body.next === 3);
+    await until(async () => (await service.get(results, key)).body.results.length === 3);
     await match(200, 'GET', one, mine);
     await match(404, 'GET', one, '/subscriptions/sub_x');
     await match(200, 'GET', all, `${all}?limit=1`);
     await match(200, 'GET', `${one}/results`, `${results}?limit=2`);
+    await match(410, 'GET', `${one}/results`, `${results}?after=9`);
+    await match(200, 'GET', '/feed', '/feed?limit=2');
+    await match(410, 'GET', '/feed', '/feed?after=1.AAAAAAAA');
     await match(202, 'POST', `${one}/check`, `${mine}/check`);
     await match(429, 'POST', `${one}/check`, `${mine}/check`);
-    await match(200, 'PATCH', one, mine, { body: { state: 'paused', checkMinutes: 20 } });
+    await match(200, 'PATCH', one, mine, { body: { state: 'paused', checkMinutes: 20, languages: null } });
     await match(400, 'PATCH', one, mine, { body: {} });
     await match(409, 'POST', `${one}/check`, `${mine}/check`);
     await service.query(`UPDATE jobs SET expired_sequence = 2 WHERE id = '${id}'`);

@@ -50,7 +50,7 @@ describe('no warning of Node.js, which is not JSON, is printed', () => {
     const output = outputOf(`
       import { ChannelTranscriptsClient } from '@channel-transcripts/client';
       const subscription = { nextCheckAt: null, summary: { pending: 0 } };
-      const line = JSON.stringify({ type: 'summary', next: 1, subscription }) + '\\n';
+      const line = JSON.stringify({ type: 'summary', next: '1.aaaaaaaa', subscription }) + '\\n';
       const stop = new AbortController();
       let reads = 0;
       const client = new ChannelTranscriptsClient({

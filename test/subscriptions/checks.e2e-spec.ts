@@ -56,10 +56,13 @@ describe('a subscription', () => {
           subscriptionId: run.id,
           videoId: first,
           code: null,
-          results: `/subscriptions/${run.id}/results?after=0`,
+          results: `/subscriptions/${run.id}/results?after=0&limit=1`,
         },
       },
-      { type: 'upload.ready', data: { videoId: last, results: `/subscriptions/${run.id}/results?after=1` } },
+      {
+        type: 'upload.ready',
+        data: { videoId: last, results: expect.stringMatching(/\/results\?after=1\.[\w-]{8}&limit=1$/) },
+      },
     ]);
     expect(await run.row()).toMatchObject({ total: 2, succeeded: 2, fetched: 2, failed: 0 });
   });

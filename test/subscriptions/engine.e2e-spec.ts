@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { JobRun } from '../jobs/job-run.js';
 import { drawnTransitions, loggedTransitions } from '../jobs/transitions.js';
@@ -55,6 +56,44 @@ describe('a subscription without quota', () => {
     const paused = (await run.events()).filter(({ type }) => type === 'subscription.paused');
     expect(paused).toHaveLength(1);
   });
+
+  it.each(['organization', 'key'])(
+    'of its %s delivers what costs nothing, at a check and every hour',
+    async (scope) => {
+      const organization = await steps.service.organization(scope === 'key' ? {} : { monthlyLimit: 0 });
+      const limited = await steps.service.app
+        .get(ApiKeysService)
+        .issue({ organizationId: organization.id, monthlyLimit: 0 });
+      const payer = scope === 'key' ? { ...organization, keyId: limited.id } : organization;
+      const run = await followed({ organization: payer, checkMinutes: 1_440 });
+      const published = publish(30);
+      await check(run);
+      const paused = { state: 'paused', reason: 'plan_limit_exceeded' };
+      expect(await run.row()).toMatchObject({ ...paused, pending: 30, run_in: 3_600 });
+
+      const { key } = await steps.service.organization();
+      const read = (index: number) => steps.service.get(`/videos/${published[index]}/transcript`, key);
+      const { requests } = steps.service.fakeYoutube;
+      const fetches = () => requests.count({ kind: 'player' }) + requests.count({ kind: 'timedtext' });
+      await Promise.all([read(0), read(28)]);
+      const first = fetches();
+      await check(run);
+      expect([...(await run.feedIds())].sort()).toEqual([published[0], published[28]].sort());
+      expect(fetches()).toBe(first);
+
+      await read(29);
+      const all = requests.count();
+      await steps.pass(3_600);
+      await steps.finish();
+      expect((await run.feedIds())[2]).toBe(published[29]);
+      expect(requests.count()).toBe(all);
+      expect(await run.row()).toMatchObject({ ...paused, cached: 3, pending: 27, run_in: 3_600 });
+      expect(await run.charged()).toBe(0);
+      const events = (await run.events()).map(({ type }) => type);
+      expect(events).toEqual(['upload.ready', 'upload.ready', 'upload.ready', 'subscription.paused']);
+      expect(await steps.sweep()).toEqual([]);
+    },
+  );
 
   it('stops when the plan has no subscriptions any more, until it has them again', async () => {
     const run = await followed();

@@ -27,9 +27,12 @@ beforeEach(() => service.fakeYoutube.reset());
 
 interface Feed {
   results: { videoId: string; ok: boolean; transcript: object }[];
-  next: number;
+  next: string;
   subscription: Record<string, unknown>;
 }
+
+/** The cursor after so many entries. */
+const at = (count: number): unknown => expect.stringMatching(new RegExp(`^${count}\\.[\\w-]{8}$`));
 
 /** A subscription whose first check has ended and whose uploads are read. */
 async function followed(key: string, body: object): Promise<string> {
@@ -48,7 +51,7 @@ async function feedOf(key: string, id: string, query = ''): Promise<Feed> {
 }
 
 /** Publishes an upload and has it checked. @returns the ID of the video */
-async function published(key: string, id: string, after: number): Promise<string> {
+async function published(key: string, id: string, after: string): Promise<string> {
   const [videoId = ''] = service.fakeYoutube.publish({ channel: '@tidewater', title: 'A new * upload' });
   expect((await onSubscriptions(service, key, 'POST', `/${id}/check`)).status).toBe(202);
   await until(async () => (await feedOf(key, id, `?after=${after}`)).results.length === 1);
@@ -61,14 +64,14 @@ describe('a followed channel', () => {
     const hook = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
     const url = JSON.stringify({ url: receiver.url, events: ['upload.ready', 'subscription.paused'] });
     const { secret } = (await service.request('POST', '/webhooks', hook, url)).body as { secret: string };
-    const id = await followed(key, { channel: '@tidewater', start: 2 });
+    const id = await followed(key, { channel: '@tidewater', start: 2, labels: { user: '42' } });
     const first = await feedOf(key, id);
     expect(first.results).toHaveLength(2);
-    expect(first).toMatchObject({ next: 2, subscription: { id, channel: { handle: '@tidewater' } } });
-    expect(await feedOf(key, id, '?after=2')).toMatchObject({ results: [], next: 2 });
-    const videoId = await published(key, id, 2);
+    expect(first).toMatchObject({ next: at(2), subscription: { id, channel: { handle: '@tidewater' } } });
+    expect(await feedOf(key, id, '?after=2')).toMatchObject({ results: [], next: first.next });
+    const videoId = await published(key, id, first.next);
     const second = await feedOf(key, id, '?after=2');
-    expect(second).toMatchObject({ results: [{ videoId, ok: true }], next: 3 });
+    expect(second).toMatchObject({ results: [{ videoId, ok: true }], next: at(3) });
     expect((await feedOf(key, id, '?limit=2')).results).toEqual(first.results);
 
     const events = () =>
@@ -77,7 +80,11 @@ describe('a followed channel', () => {
     const event = events().find(({ data }) => data['videoId'] === videoId);
     expect(event).toMatchObject({
       type: 'upload.ready',
-      data: { subscriptionId: id, videoId, title: expect.stringContaining('A new * upload'), code: null },
+      data: {
+        ...{ subscriptionId: id, labels: { user: '42' }, channel: { handle: '@tidewater' }, videoId, code: null },
+        title: expect.stringContaining('A new * upload'),
+        results: `/subscriptions/${id}/results?after=${first.next}&limit=1`,
+      },
     });
     const { body } = await service.get(event?.data['results'] ?? '', key);
     expect((body as Feed).results).toEqual(second.results);
@@ -99,10 +106,10 @@ describe('a followed channel', () => {
     const lines = linesOf(text);
     const { results } = await feedOf(key, id);
     expect(lines.slice(0, -1)).toEqual([
-      { type: 'result', cursor: 2, result: results[1] },
-      { type: 'result', cursor: 3, result: results[2] },
+      { type: 'result', cursor: at(2), result: results[1] },
+      { type: 'result', cursor: at(3), result: results[2] },
     ]);
-    expect(lines.at(-1)).toMatchObject({ type: 'summary', next: 3, summary: { total: 3 }, subscription: { id } });
+    expect(lines.at(-1)).toMatchObject({ type: 'summary', next: at(3), summary: { total: 3 }, subscription: { id } });
   });
 
   it('states from where one can go on when results have expired', async () => {
@@ -112,9 +119,15 @@ describe('a followed channel', () => {
     const expired = await service.get(`/subscriptions/${id}/results?after=1`, key);
     expect([expired.status, expired.body.error]).toMatchObject([
       410,
-      { code: 'results_expired', retryable: false, oldest: 2, message: expect.stringContaining('after=2') },
+      {
+        code: 'results_expired',
+        retryable: false,
+        oldest: '2',
+        expired: 1,
+        message: expect.stringContaining('after=2'),
+      },
     ]);
-    for (const query of ['?after=2', '']) expect(await feedOf(key, id, query)).toMatchObject({ next: 3 });
+    for (const query of ['?after=2', '']) expect(await feedOf(key, id, query)).toMatchObject({ next: at(3) });
     expect((await feedOf(key, id)).results).toHaveLength(1);
   });
 
@@ -165,7 +178,7 @@ describe('an assistant', () => {
     const wanted = { channel: '@tidewater', start: 2 };
     const started = await call('follow_channel', wanted);
     const subscriptionId = started.structured.id as string;
-    expect(started.text).toContain(`Subscription \`${subscriptionId}\` for \`@tidewater\`: active.`);
+    expect(started.text).toContain(`Subscription \`${subscriptionId}\` for Tidewater Kitchen: active.`);
     await until(async () => (await feedOf(key, subscriptionId)).results.length === 2);
     expect((await call('follow_channel', wanted)).structured.id).toBe(subscriptionId);
     const list = await call('get_new_transcripts', {});
@@ -176,21 +189,25 @@ describe('an assistant', () => {
     });
 
     const one = await call('get_new_transcripts', { subscriptionId, limit: 1 });
-    expect(one.structured).toMatchObject({ videos: [{ ok: true }], next: 1, cursor: null });
+    expect(one.structured).toMatchObject({ videos: [{ ok: true }], next: at(1), cursor: null });
     expect(one.text).toContain(
-      `There is more. Call \`get_new_transcripts\` with the subscriptionId \`${subscriptionId}\` and after 1.`,
+      `There is more. Call \`get_new_transcripts\` with the subscriptionId \`${subscriptionId}\` and after \`${one.structured.next}\`.`,
     );
     expect(one.text).toContain(`](https://youtu.be/${one.structured.videos[0].videoId}?t=`);
     expect(JSON.stringify(one.structured)).not.toContain('transcript"');
-    const rest = await call('get_new_transcripts', { subscriptionId, after: 1 });
-    expect(rest.structured).toMatchObject({ videos: [{ ok: true }], next: 2, cursor: null });
+    const rest = await call('get_new_transcripts', { subscriptionId, after: one.structured.next });
+    expect(rest.structured).toMatchObject({ videos: [{ ok: true }], next: at(2), cursor: null });
     const nothing = await call('get_new_transcripts', { subscriptionId, after: 2 });
-    expect(nothing.structured).toMatchObject({ videos: [], next: 2, cursor: null });
-    expect(nothing.text).toMatch(/Nothing else is new\. .* after 2 .*\n.*The next check is at \d{4}-/);
+    expect(nothing.structured).toMatchObject({ videos: [], next: rest.structured.next, cursor: null });
+    expect(nothing.text).toMatch(/Nothing else is new\. .* after `2\..*`.*\n.*The next check is at \d{4}-/);
     const { text } = await call('get_new_transcripts', { subscriptionId: 'sub_x' });
     expect(text).toMatch(/^subscription_not_found: .*get_new_transcripts/);
-    const { text: unplaced } = await call('get_new_transcripts', { after: 0 });
-    expect(unplaced).toMatch(/^invalid_request: subscriptionId is required/);
+    const all = await call('get_new_transcripts', { after: '0', limit: 1 });
+    expect(all.structured).toMatchObject({ videos: [{ subscriptionId, ok: true }], next: at(1), cursor: null });
+    expect(all.text).toContain('\nChannel: Tidewater Kitchen\n');
+    expect(all.text).toContain(`There is more. Call \`get_new_transcripts\` with after \`${all.structured.next}\`.`);
+    const { text: none2 } = await call('get_new_transcripts', { label: 'user:42' });
+    expect(none2).toMatch(/Nothing else is new\. Call `get_new_transcripts` with the label `user:42` and after `2\./);
     await client.close();
   });
 
@@ -260,7 +277,7 @@ describe('an assistant', () => {
     };
     const body = (text: string) => text.replace(/\n\n---\n\n[^]*$/, '').replace(/^#.*$|^<.*$|^`@.*$|… |\s+/gm, '');
     const whole = await read({ maxChars: 200_000 });
-    expect(whole.structured).toMatchObject({ cursor: null, next: 4 });
+    expect(whole.structured).toMatchObject({ cursor: null, next: at(4) });
     let joined = '';
     let page = await read({ maxChars: 20_000 });
     let pages = 1;
@@ -271,10 +288,10 @@ describe('an assistant', () => {
       page = await read({ maxChars: 20_000, cursor: page.structured.cursor });
     }
     expect(joined + body(page.text)).toBe(body(whole.text));
-    expect(page.structured.next).toBe(4);
+    expect(page.structured.next).toBe(whole.structured.next);
     // Nothing of the first text that is stored is read to its end.
     await service.query(`UPDATE jobs SET expired_sequence = 2 WHERE id = '${id}'`);
-    expect((await read({ maxChars: 3_000 })).structured).toMatchObject({ next: 2, cursor: expect.any(String) });
+    expect((await read({ maxChars: 3_000 })).structured).toMatchObject({ next: '2', cursor: expect.any(String) });
     expect(pages).toBeGreaterThan(1);
     const { text, structured } = await read({ maxChars: 3_000 });
     expect(text).toContain(`with the cursor \`${structured.cursor}\`.`);

@@ -2,7 +2,7 @@ import type { ChannelTranscriptsClient, Subscriptions } from '@channel-transcrip
 
 /** The operations that the service has over every transport, as `@channel-transcripts/client` describes them. */
 export type Operations = Pick<ChannelTranscriptsClient, (typeof OPERATION_NAMES)[number]> & {
-  subscriptions: Pick<Subscriptions, 'follow'>;
+  subscriptions: Pick<Subscriptions, 'feed' | 'follow'>;
 };
 
 export const OPERATION_NAMES = [

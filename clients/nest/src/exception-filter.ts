@@ -26,6 +26,7 @@ const STATUSES = new Map(
     idempotency_conflict: 409,
     conflict: 409,
     results_expired: 410,
+    cursor_unknown: 410,
     rate_limited: 429,
     too_many_jobs: 429,
     too_many_subscriptions: 429,

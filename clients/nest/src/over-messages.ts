@@ -1,14 +1,16 @@
 import {
-  feedOf,
-  followFeed,
+  followPages,
   isChannelTranscriptsError,
   noResponseError,
+  pageOf,
   pause,
   statedError,
   type CallOptions,
   type ChannelUploads,
   type Credential,
   type FeedLine,
+  type FeedLineOfAll,
+  type FeedOptions,
   type FollowOptions,
   type ListOptions,
   type TranscriptsEvent,
@@ -75,13 +77,14 @@ export class MessageChannelTranscripts extends ChannelTranscripts {
 
   readonly subscriptions: Operations['subscriptions'] = {
     follow: (id: string, { after, ...options }: FollowOptions = {}) => {
-      const read = async (cursor: number | undefined) => {
-        const fields = { id, limit: RESULTS_PER_PAGE, ...(cursor !== undefined && { after: cursor }) };
-        const lines: FeedLine[] = [];
-        for await (const line of this.send<FeedLine>('subscriptions.results', fields, options)) lines.push(line);
-        return feedOf(lines);
-      };
-      return followFeed(read, after, (seconds) => pause(seconds, options.signal));
+      const read = async (cursor: string | undefined) =>
+        pageOf(await this.lines<FeedLine>('subscriptions.results', { id, after: cursor }, options));
+      return followPages(read, after, (seconds) => pause(seconds, options.signal));
+    },
+    feed: ({ after, label, channel, ...options }: FeedOptions = {}) => {
+      const read = async (cursor: string | undefined) =>
+        pageOf(await this.lines<FeedLineOfAll>('feed', { label, channel, after: cursor }, options));
+      return followPages(read, after, (seconds) => pause(seconds, options.signal));
     },
   };
 
@@ -103,6 +106,13 @@ export class MessageChannelTranscripts extends ChannelTranscripts {
   /** Called by Nest. */
   async onApplicationShutdown(): Promise<void> {
     await this.connection.close();
+  }
+
+  private async lines<Line>(pattern: string, fields: object, options: CallOptions): Promise<Line[]> {
+    const lines: Line[] = [];
+    for await (const line of this.send<Line>(pattern, { limit: RESULTS_PER_PAGE, ...fields }, options))
+      lines.push(line);
+    return lines;
   }
 
   private async *send<Answer>(

@@ -14,7 +14,7 @@ export class ChannelTranscriptsTestingModule {
       const refuse: unknown = name.endsWith('vents') ? noEvents(name) : noAnswer(name);
       return [name, refuse] as const;
     });
-    const subscriptions = { follow: noEvents('subscriptions.follow') };
+    const subscriptions = { follow: noEvents('subscriptions.follow'), feed: noEvents('subscriptions.feed') };
     return {
       module: ChannelTranscriptsTestingModule,
       global: true,

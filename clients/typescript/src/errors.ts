@@ -16,8 +16,10 @@ export interface ErrorFields {
     resetAt: string;
     scope: string;
   };
-  /** `oldest` is of a subscription: where one can go on. */
-  results_expired: { oldest?: number };
+  /** Of a subscription or the feed: where one can go on, and how many entries have expired. */
+  results_expired: { oldest?: string; expired?: number };
+  /** Where one can go on: entries may come a second time. */
+  cursor_unknown: { oldest: string };
   /** The scope that the call requires: `read` or `write`. */
   scope_missing: { scope: string };
   feature_not_in_plan: { feature: string; plan: string; requiredPlan: string };

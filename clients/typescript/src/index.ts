@@ -32,13 +32,27 @@ export {
 export { Credential, type CredentialOptions, type TokenProvider } from './credential.js';
 export type { TranscriptsEvent } from './events.js';
 export { pause, type CallOptions, type ClientOptions } from './http.js';
-export type { Job, JobOptions, Jobs, JobSource, JobVideoTranscript, ResultsOptions, WaitOptions } from './jobs.js';
+export type {
+  Job,
+  JobOptions,
+  Jobs,
+  JobSource,
+  JobVideoTranscript,
+  Labels,
+  ListedOptions,
+  ResultsOptions,
+  WaitOptions,
+} from './jobs.js';
 export { OPERATIONS, type OperationId, type ParametersOf, type ResultOf } from './operations.js';
 export type { components, operations, paths } from './schema.js';
 export {
-  feedOf,
-  followFeed,
+  followPages,
+  pageOf,
   type FeedLine,
+  type FeedLineOfAll,
+  type FeedOptions,
+  type FeedVideo,
+  type FilterOptions,
   type FollowedVideo,
   type FollowOptions,
   type Subscription,

@@ -16,6 +16,7 @@ const PAUSE_SECONDS_DEFAULT = 2;
 export type JobSource = { channel: string } | { playlist: string } | { videos: readonly string[] };
 
 type NewJob = Schemas['NewJobBody'];
+export type Labels = NonNullable<NewJob['labels']>;
 
 /** `kinds` are for a channel or a playlist. */
 export interface JobOptions extends Omit<ListOptions, 'limit'> {
@@ -25,8 +26,15 @@ export interface JobOptions extends Omit<ListOptions, 'limit'> {
   since?: string;
   /** What to do when the monthly quota is used up; `pause` by default. */
   onQuota?: 'pause' | 'fail';
+  /** Your own pairs. */
+  labels?: Labels;
   /** The same key and options give the same job; a new key by default. */
   idempotencyKey?: string;
+}
+
+export interface ListedOptions extends CallOptions {
+  /** Only what has this label, such as `user:42`. */
+  label?: string;
 }
 
 export interface WaitOptions extends CallOptions {
@@ -36,7 +44,7 @@ export interface WaitOptions extends CallOptions {
 
 export interface ResultsOptions extends CallOptions {
   /** The `next` of a page, to begin after it. */
-  after?: number;
+  after?: string;
 }
 
 /** Archive jobs. Every method throws ChannelTranscriptsError. */
@@ -45,16 +53,21 @@ export class Jobs {
 
   /** Starts a job that fetches the transcripts of a channel, a playlist or a list of videos. @param source a text is a channel */
   create(source: string | JobSource, options: JobOptions = {}): Promise<Job> {
-    const { limit, since, onQuota = 'pause', idempotencyKey } = options;
-    const body: NewJob = { ...sourceOf(source), onQuota, ...defined({ limit, since }), ...selectionOf(options) };
+    const { limit, since, labels, onQuota = 'pause', idempotencyKey } = options;
+    const body: NewJob = {
+      ...sourceOf(source),
+      onQuota,
+      ...defined({ limit, since, labels }),
+      ...selectionOf(options),
+    };
     const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
     return this.http.call('createJob', { body, header }, options);
   }
 
   /** Yields the organization's jobs, newest first. */
-  list(options?: CallOptions): AsyncGenerator<Job, void, undefined> {
+  list({ label, ...options }: ListedOptions = {}): AsyncGenerator<Job, void, undefined> {
     return itemsOf<Job, string>(async (after) => {
-      const { jobs, next } = await this.http.call('listJobs', { query: defined({ after }) }, options);
+      const { jobs, next } = await this.http.call('listJobs', { query: defined({ after, label }) }, options);
       return [jobs, next];
     });
   }

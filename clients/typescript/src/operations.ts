@@ -23,6 +23,7 @@ export const OPERATIONS = {
   deleteSubscription: 'DELETE /subscriptions/{id}',
   checkSubscription: 'POST /subscriptions/{id}/check',
   getSubscriptionResults: 'GET /subscriptions/{id}/results',
+  getFeed: 'GET /feed',
   createWebhook: 'POST /webhooks',
   listWebhooks: 'GET /webhooks',
   deleteWebhook: 'DELETE /webhooks/{id}',

@@ -178,6 +178,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/feed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The results of all subscriptions
+         * @description Returns the entries of all subscriptions of the organization in the order in which they became final, each with its subscription, channel and labels, on every plan. One cursor serves for all of them: request `after` with the `next` of the last response, also when it had no entries. With `label` or `channel` a page can have fewer entries than `limit` before the end: when `next` has changed, request it at once. Without `after` the oldest stored entry comes first.
+         */
+        get: operations["getFeed"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs": {
         parameters: {
             query?: never;
@@ -333,7 +353,7 @@ export interface paths {
         head?: never;
         /**
          * Change, pause or continue a subscription
-         * @description Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused is checked, 10 seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`. What is fetched after a change is charged to the API key that makes it, and within its monthly limit.
+         * @description Changes the time between checks, the labels, or what is fetched of the uploads that are decided from then on, pauses a subscription, or lets it go on, on every plan. Pending uploads stay. One that was paused is checked, 10 seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`. What is fetched after a change is charged to the API key that makes it, and within its monthly limit.
          */
         patch: operations["changeSubscription"];
         trace?: never;
@@ -904,6 +924,10 @@ export interface components {
              * @enum {string}
              */
             onQuota: "pause" | "fail";
+            /** @description Pairs of your own. */
+            labels: {
+                [key: string]: string;
+            };
             /** @description What is added to the metadata of each entry. */
             include: ("description" | "chapters" | "tags")[];
             /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
@@ -946,6 +970,10 @@ export interface components {
              * @enum {string}
              */
             onQuota: "pause" | "fail";
+            /** @description Up to 10 pairs of your own, such as `{ "user": "42" }`: a name of 1 to 40 characters of `a-z0-9_.-` and a text of 1 to 100 characters. Lists and the feed filter by them (`label=user:42`), and events have them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description IDs or URLs of videos, read in this order. A video that is listed twice is read once. */
             videos?: string[];
         };
@@ -958,6 +986,10 @@ export interface components {
             checkMinutes: number;
             /** @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500. */
             start: number | string;
+            /** @description Pairs of your own. */
+            labels: {
+                [key: string]: string;
+            };
             /** @description What is added to the metadata of each entry. */
             include: ("description" | "chapters" | "tags")[];
             /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
@@ -999,10 +1031,31 @@ export interface components {
              * @default now
              */
             start: number | string;
+            /** @description Up to 10 pairs of your own, such as `{ "user": "42" }`: a name of 1 to 40 characters of `a-z0-9_.-` and a text of 1 to 100 characters. Lists and the feed filter by them (`label=user:42`), and events have them. */
+            labels?: {
+                [key: string]: string;
+            };
         };
         SubscriptionChangeBody: {
             /** @description The minutes between two checks of the channel. A check costs no quota. */
             checkMinutes?: number;
+            /** @description The kinds of uploads to deliver; by default all. For `video` and `short`, one whose kind YouTube does not state is kept. */
+            kinds?: (("video" | "short" | "live" | "upcoming")[] | null) | string;
+            /** @description Up to 10 pairs of your own, such as `{ "user": "42" }`: a name of 1 to 40 characters of `a-z0-9_.-` and a text of 1 to 100 characters. Lists and the feed filter by them (`label=user:42`), and events have them. */
+            labels?: {
+                [key: string]: string;
+            } | null;
+            /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
+            include?: (("description" | "chapters" | "tags")[] | null) | string;
+            /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+            chunkSeconds?: number | null;
+            /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language when none before it is there. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
+            languages?: (string[] | null) | string;
+            /**
+             * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
+             * @enum {string}
+             */
+            match?: "all" | "first";
             /**
              * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and checks the channel.
              * @enum {string}
@@ -1465,7 +1518,7 @@ export interface components {
              * @description A stable error code.
              * @enum {string}
              */
-            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "invalid_token" | "plan_limit_exceeded" | "feature_not_in_plan" | "scope_missing" | "organization_not_linked" | "client_blocked" | "admin_role_required" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "subscription_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "too_many_subscriptions" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
+            code: "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_blocked" | "upstream_busy" | "upstream_timeout" | "upstream_failure" | "invalid_request" | "unauthorized" | "invalid_api_key" | "invalid_token" | "plan_limit_exceeded" | "feature_not_in_plan" | "scope_missing" | "organization_not_linked" | "client_blocked" | "admin_role_required" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "subscription_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "cursor_unknown" | "rate_limited" | "too_many_jobs" | "too_many_subscriptions" | "internal_error" | "service_unavailable";
             /** @description A message for developers. Its wording may change; match on `code` instead. */
             message: string;
             /** @description Whether the same request can succeed later. */
@@ -1500,8 +1553,10 @@ export interface components {
             plan?: string;
             /** @description With `feature_not_in_plan`: the lowest plan that includes the feature. */
             requiredPlan?: string;
-            /** @description With `results_expired` of a subscription: the cursor (`after`) of the oldest results that are stored. */
-            oldest?: number;
+            /** @description With `results_expired` of a subscription or the feed, and with `cursor_unknown`: the `after` to continue with, before the oldest result that is stored. */
+            oldest?: string;
+            /** @description With `results_expired` of a subscription or the feed: how many entries after the cursor have expired. */
+            expired?: number;
         };
         InvalidField: {
             /** @description The name of the invalid parameter or body field. */
@@ -1668,6 +1723,43 @@ export interface components {
             /** @description How a token is sent: in the header `Authorization`. */
             bearer_methods_supported: string[];
         };
+        Feed: {
+            /** @description Entries of all subscriptions in the order in which they became final, each upload of a subscription once. */
+            results: components["schemas"]["FeedVideoTranscript"][];
+            /** @description The `after` of the next request, also when there is nothing new yet. */
+            next: string;
+        };
+        FeedVideoTranscript: {
+            /** @description The ID of the subscription. */
+            subscriptionId: string;
+            /** @description The channel. Null until it was looked up, which a new subscription does unless YouTube does not respond. */
+            channel: {
+                /** @description The YouTube channel ID. */
+                id: string;
+                /** @description The display name of the channel. */
+                name: string;
+                /** @description The handle, including the `@`. Null for the rare channel without one. */
+                handle: string | null;
+            } | null;
+            /** @description Your own pairs. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description The YouTube video ID. */
+            videoId: string;
+            /** @description Whether the entry has a transcript. */
+            ok: boolean;
+            /** @description The metadata of the video. A value that YouTube does not give is null. */
+            metadata: components["schemas"]["VideoMetadata"];
+            /** @description Segments ordered by `start`, by language code. Empty when `ok` is false. */
+            transcript: {
+                [key: string]: components["schemas"]["Segment"][];
+            };
+            /** @description True when the transcript was not fetched for this request, and therefore not charged. */
+            cached: boolean;
+            /** @description Present exactly when `ok` is false. */
+            error?: components["schemas"]["VideoError"];
+        };
         Job: {
             /** @description The ID of the job. */
             id: string;
@@ -1699,6 +1791,10 @@ export interface components {
             } | null;
             /** @description The request that created the job. */
             request: components["schemas"]["JobRequest"];
+            /** @description Your own pairs. */
+            labels: {
+                [key: string]: string;
+            };
             /** @description Counts of the videos of the job. */
             summary: components["schemas"]["JobSummary"];
             /** @description How many videos YouTube counts in the list beyond those that it lists, when it was last read to its end. They are hidden, or the list ended early: then the job is paused with `list_incomplete`, and read again until three reads over at least an hour have ended at the same video. */
@@ -1750,7 +1846,7 @@ export interface components {
             /** @description Entries of the job in the order in which they became final. */
             results: components["schemas"]["JobVideoTranscript"][];
             /** @description The `after` of the next page. Null at the end of a finished job only: while the job runs, request `after=next` again later. */
-            next: number | null;
+            next: string | null;
             /** @description The job at the time of the last entry. */
             job: components["schemas"]["Job"];
         };
@@ -1785,7 +1881,7 @@ export interface components {
              * @enum {string|null}
              */
             reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | "paused_by_caller" | null;
-            /** @description The channel. Null until it was looked up. */
+            /** @description The channel. Null until it was looked up, which a new subscription does unless YouTube does not respond. */
             channel: {
                 /** @description The YouTube channel ID. */
                 id: string;
@@ -1794,8 +1890,14 @@ export interface components {
                 /** @description The handle, including the `@`. Null for the rare channel without one. */
                 handle: string | null;
             } | null;
-            /** @description The request that created the subscription. */
+            /** @description The request that created the subscription, with what was changed since then. */
             request: components["schemas"]["SubscriptionRequest"];
+            /** @description Your own pairs. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description Whether the video of `start` was listed. When it was not, the subscription began as with `now`. Null until the first check, and for another `start`. */
+            startFound: boolean | null;
             /** @description Counts of the uploads that were delivered or are pending, not of those that were listed before the start. */
             summary: components["schemas"]["JobSummary"];
             /**
@@ -1824,7 +1926,7 @@ export interface components {
             /** @description Entries in the order in which they became final, each upload exactly once. */
             results: components["schemas"]["VideoTranscript"][];
             /** @description The `after` of the next request, also when there is nothing new yet. */
-            next: number;
+            next: string;
             /** @description The subscription at the time of the last entry. */
             subscription: components["schemas"]["Subscription"];
         };
@@ -1845,6 +1947,10 @@ export interface components {
         JobEventData: {
             /** @description The ID of the job: its results are at `GET /jobs/{id}/results`. */
             jobId: string;
+            /** @description Your own pairs. */
+            labels: {
+                [key: string]: string;
+            };
             /**
              * @description The state that the job has entered.
              * @enum {string}
@@ -1874,6 +1980,19 @@ export interface components {
         UploadEventData: {
             /** @description The ID of the subscription. */
             subscriptionId: string;
+            /** @description Your own pairs. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description The channel. Null until it was looked up, which a new subscription does unless YouTube does not respond. */
+            channel: {
+                /** @description The YouTube channel ID. */
+                id: string;
+                /** @description The display name of the channel. */
+                name: string;
+                /** @description The handle, including the `@`. Null for the rare channel without one. */
+                handle: string | null;
+            } | null;
             /** @description The ID of the video. */
             videoId: string;
             /** @description The URL of the video. */
@@ -1887,7 +2006,7 @@ export interface components {
             publishedAt: string | null;
             /** @description Of `upload.failed`: why there is no transcript, as `error.code` of the entry. Otherwise null. */
             code: string | null;
-            /** @description The path of the feed from just before this entry: `/subscriptions/{id}/results?after={cursor}`. */
+            /** @description The path that returns this entry alone: `/subscriptions/{id}/results?after={cursor}&limit=1`. */
             results: string;
         };
         SubscriptionEvent: {
@@ -1907,6 +2026,10 @@ export interface components {
         SubscriptionEventData: {
             /** @description The ID of the subscription. */
             subscriptionId: string;
+            /** @description Your own pairs. */
+            labels: {
+                [key: string]: string;
+            };
             /**
              * @description The state that the subscription has entered.
              * @enum {string}
@@ -2433,8 +2556,8 @@ export interface operations {
                      *           "cached": false,
                      *           "error": {
                      *             "code": "transcript_unavailable",
-                     *             "retryable": false,
-                     *             "message": "This video has no captions."
+                     *             "message": "This video has no captions.",
+                     *             "retryable": false
                      *           }
                      *         }
                      *       ],
@@ -2975,8 +3098,8 @@ export interface operations {
                      *           "cached": false,
                      *           "error": {
                      *             "code": "transcript_unavailable",
-                     *             "retryable": false,
-                     *             "message": "This video has no captions."
+                     *             "message": "This video has no captions.",
+                     *             "retryable": false
                      *           }
                      *         }
                      *       ],
@@ -3561,8 +3684,8 @@ export interface operations {
                      *           "cached": false,
                      *           "error": {
                      *             "code": "transcript_unavailable",
-                     *             "retryable": false,
-                     *             "message": "This video has no captions."
+                     *             "message": "This video has no captions.",
+                     *             "retryable": false
                      *           }
                      *         }
                      *       ],
@@ -4178,6 +4301,251 @@ export interface operations {
             };
         };
     };
+    getFeed: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
+                limit?: number;
+                /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the oldest one that is stored. */
+                after?: string;
+                /** @description Only what has this label: its name and its value, such as `user:42`. */
+                label?: string;
+                /** @description Only what follows this channel: its ID, its handle, or the text that the subscription was created with. */
+                channel?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Entries in the order in which they became final. JSON and Markdown (`Accept: text/markdown`) are a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "subscriptionId": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
+                     *           "channel": {
+                     *             "id": "UCharbourlight__________",
+                     *             "name": "Harbour Light Workshop",
+                     *             "handle": "@harbourlight"
+                     *           },
+                     *           "labels": {
+                     *             "user": "42"
+                     *           },
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ]
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the slip below the lighthouse.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.2
+                     *               },
+                     *               {
+                     *                 "text": "This is the Marigold, a dinghy built here in 1962.",
+                     *                 "start": 3.62,
+                     *                 "duration": 3.333
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "subscriptionId": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
+                     *           "channel": {
+                     *             "id": "UCharbourlight__________",
+                     *             "name": "Harbour Light Workshop",
+                     *             "handle": "@harbourlight"
+                     *           },
+                     *           "labels": {
+                     *             "user": "42"
+                     *           },
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": []
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "message": "This video has no captions.",
+                     *             "retryable": false
+                     *           }
+                     *         }
+                     *       ],
+                     *       "next": "2.7tXw_uRe"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Feed"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `scope_missing`: The API key or the access token may not read. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Of an access token without the scope: `error="insufficient_scope"`, and the `scope` to request. */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `results_expired`: Results after the cursor have expired. `cursor_unknown`: The cursor is of a time after that to which the database was restored. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     listJobs: {
         parameters: {
             query?: {
@@ -4185,6 +4553,8 @@ export interface operations {
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
+                /** @description Only what has this label: its name and its value, such as `user:42`. */
+                label?: string;
             };
             header?: never;
             path?: never;
@@ -4224,6 +4594,7 @@ export interface operations {
                      *             "limit": null,
                      *             "since": null,
                      *             "onQuota": "pause",
+                     *             "labels": {},
                      *             "include": [],
                      *             "chunkSeconds": null,
                      *             "languages": [
@@ -4233,6 +4604,7 @@ export interface operations {
                      *             "match": "all",
                      *             "videos": null
                      *           },
+                     *           "labels": {},
                      *           "summary": {
                      *             "total": 1480,
                      *             "succeeded": 612,
@@ -4406,6 +4778,7 @@ export interface operations {
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause",
+                     *         "labels": {},
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -4415,6 +4788,7 @@ export interface operations {
                      *         "match": "all",
                      *         "videos": null
                      *       },
+                     *       "labels": {},
                      *       "summary": {
                      *         "total": 0,
                      *         "succeeded": 0,
@@ -4643,6 +5017,7 @@ export interface operations {
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause",
+                     *         "labels": {},
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -4652,6 +5027,7 @@ export interface operations {
                      *         "match": "all",
                      *         "videos": null
                      *       },
+                     *       "labels": {},
                      *       "summary": {
                      *         "total": 1480,
                      *         "succeeded": 612,
@@ -4982,6 +5358,7 @@ export interface operations {
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause",
+                     *         "labels": {},
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -4991,6 +5368,7 @@ export interface operations {
                      *         "match": "all",
                      *         "videos": null
                      *       },
+                     *       "labels": {},
                      *       "summary": {
                      *         "total": 1480,
                      *         "succeeded": 612,
@@ -5219,6 +5597,7 @@ export interface operations {
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause",
+                     *         "labels": {},
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -5228,6 +5607,7 @@ export interface operations {
                      *         "match": "all",
                      *         "videos": null
                      *       },
+                     *       "labels": {},
                      *       "summary": {
                      *         "total": 1480,
                      *         "succeeded": 612,
@@ -5434,8 +5814,8 @@ export interface operations {
             query?: {
                 /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
                 limit?: number;
-                /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one. */
-                after?: number;
+                /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the oldest one that is stored. */
+                after?: string;
             };
             header?: never;
             path: {
@@ -5446,7 +5826,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
+            /** @description Entries in the order in which they became final. JSON and Markdown (`Accept: text/markdown`) are a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5524,12 +5904,12 @@ export interface operations {
                      *           "cached": false,
                      *           "error": {
                      *             "code": "transcript_unavailable",
-                     *             "retryable": false,
-                     *             "message": "This video has no captions."
+                     *             "message": "This video has no captions.",
+                     *             "retryable": false
                      *           }
                      *         }
                      *       ],
-                     *       "next": 2,
+                     *       "next": "2.7tXw_uRe",
                      *       "job": {
                      *         "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
                      *         "state": "running",
@@ -5547,6 +5927,7 @@ export interface operations {
                      *           "limit": null,
                      *           "since": null,
                      *           "onQuota": "pause",
+                     *           "labels": {},
                      *           "include": [],
                      *           "chunkSeconds": null,
                      *           "languages": [
@@ -5556,6 +5937,7 @@ export interface operations {
                      *           "match": "all",
                      *           "videos": null
                      *         },
+                     *         "labels": {},
                      *         "summary": {
                      *           "total": 1480,
                      *           "succeeded": 612,
@@ -5647,7 +6029,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `results_expired`: The results were deleted at `expiresAt`. */
+            /** @description `results_expired`: The results were deleted at `expiresAt`. `cursor_unknown`: The cursor is of a time after that to which the database was restored. */
             410: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5720,6 +6102,10 @@ export interface operations {
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
+                /** @description Only what has this label: its name and its value, such as `user:42`. */
+                label?: string;
+                /** @description Only what follows this channel: its ID, its handle, or the text that the subscription was created with. */
+                channel?: string;
             };
             header?: never;
             path?: never;
@@ -5758,6 +6144,9 @@ export interface operations {
                      *             ],
                      *             "checkMinutes": 60,
                      *             "start": "now",
+                     *             "labels": {
+                     *               "user": "42"
+                     *             },
                      *             "include": [],
                      *             "chunkSeconds": null,
                      *             "languages": [
@@ -5766,6 +6155,10 @@ export interface operations {
                      *             ],
                      *             "match": "all"
                      *           },
+                     *           "labels": {
+                     *             "user": "42"
+                     *           },
+                     *           "startFound": null,
                      *           "summary": {
                      *             "total": 3,
                      *             "succeeded": 1,
@@ -5932,7 +6325,11 @@ export interface operations {
                      *       "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
                      *       "state": "active",
                      *       "reason": null,
-                     *       "channel": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
                      *       "request": {
                      *         "channel": "@harbourlight",
                      *         "kinds": [
@@ -5940,6 +6337,9 @@ export interface operations {
                      *         ],
                      *         "checkMinutes": 60,
                      *         "start": "now",
+                     *         "labels": {
+                     *           "user": "42"
+                     *         },
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -5948,6 +6348,10 @@ export interface operations {
                      *         ],
                      *         "match": "all"
                      *       },
+                     *       "labels": {
+                     *         "user": "42"
+                     *       },
+                     *       "startFound": null,
                      *       "summary": {
                      *         "total": 0,
                      *         "succeeded": 0,
@@ -6172,6 +6576,9 @@ export interface operations {
                      *         ],
                      *         "checkMinutes": 60,
                      *         "start": "now",
+                     *         "labels": {
+                     *           "user": "42"
+                     *         },
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -6180,6 +6587,10 @@ export interface operations {
                      *         ],
                      *         "match": "all"
                      *       },
+                     *       "labels": {
+                     *         "user": "42"
+                     *       },
+                     *       "startFound": null,
                      *       "summary": {
                      *         "total": 3,
                      *         "succeeded": 1,
@@ -6511,6 +6922,9 @@ export interface operations {
                      *         ],
                      *         "checkMinutes": 60,
                      *         "start": "now",
+                     *         "labels": {
+                     *           "user": "42"
+                     *         },
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -6519,6 +6933,10 @@ export interface operations {
                      *         ],
                      *         "match": "all"
                      *       },
+                     *       "labels": {
+                     *         "user": "42"
+                     *       },
+                     *       "startFound": null,
                      *       "summary": {
                      *         "total": 3,
                      *         "succeeded": 1,
@@ -6728,6 +7146,9 @@ export interface operations {
                      *         ],
                      *         "checkMinutes": 60,
                      *         "start": "now",
+                     *         "labels": {
+                     *           "user": "42"
+                     *         },
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -6736,6 +7157,10 @@ export interface operations {
                      *         ],
                      *         "match": "all"
                      *       },
+                     *       "labels": {
+                     *         "user": "42"
+                     *       },
+                     *       "startFound": null,
                      *       "summary": {
                      *         "total": 3,
                      *         "succeeded": 1,
@@ -6924,8 +7349,8 @@ export interface operations {
             query?: {
                 /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
                 limit?: number;
-                /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one. */
-                after?: number;
+                /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the oldest one that is stored. */
+                after?: string;
             };
             header?: never;
             path: {
@@ -6936,7 +7361,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
+            /** @description Entries in the order in which they became final. JSON and Markdown (`Accept: text/markdown`) are a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7012,12 +7437,12 @@ export interface operations {
                      *           "cached": false,
                      *           "error": {
                      *             "code": "transcript_unavailable",
-                     *             "retryable": false,
-                     *             "message": "This video has no captions."
+                     *             "message": "This video has no captions.",
+                     *             "retryable": false
                      *           }
                      *         }
                      *       ],
-                     *       "next": 2,
+                     *       "next": "2.7tXw_uRe",
                      *       "subscription": {
                      *         "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
                      *         "state": "active",
@@ -7034,6 +7459,9 @@ export interface operations {
                      *           ],
                      *           "checkMinutes": 60,
                      *           "start": "now",
+                     *           "labels": {
+                     *             "user": "42"
+                     *           },
                      *           "include": [],
                      *           "chunkSeconds": null,
                      *           "languages": [
@@ -7042,6 +7470,10 @@ export interface operations {
                      *           ],
                      *           "match": "all"
                      *         },
+                     *         "labels": {
+                     *           "user": "42"
+                     *         },
+                     *         "startFound": null,
                      *         "summary": {
                      *           "total": 3,
                      *           "succeeded": 1,
@@ -7130,7 +7562,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `results_expired`: Results after the cursor were deleted. */
+            /** @description `results_expired`: Results after the cursor have expired. `cursor_unknown`: The cursor is of a time after that to which the database was restored. */
             410: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10634,6 +11066,7 @@ export interface operations {
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause",
+                     *         "labels": {},
                      *         "include": [],
                      *         "chunkSeconds": null,
                      *         "languages": [
@@ -10643,6 +11076,7 @@ export interface operations {
                      *         "match": "all",
                      *         "videos": null
                      *       },
+                     *       "labels": {},
                      *       "summary": {
                      *         "total": 1480,
                      *         "succeeded": 612,
@@ -10978,6 +11412,7 @@ export interface operations {
                      *             "limit": null,
                      *             "since": null,
                      *             "onQuota": "pause",
+                     *             "labels": {},
                      *             "include": [],
                      *             "chunkSeconds": null,
                      *             "languages": [
@@ -10987,6 +11422,7 @@ export interface operations {
                      *             "match": "all",
                      *             "videos": null
                      *           },
+                     *           "labels": {},
                      *           "summary": {
                      *             "total": 1480,
                      *             "succeeded": 612,
@@ -11147,6 +11583,9 @@ export interface operations {
                      *             ],
                      *             "checkMinutes": 60,
                      *             "start": "now",
+                     *             "labels": {
+                     *               "user": "42"
+                     *             },
                      *             "include": [],
                      *             "chunkSeconds": null,
                      *             "languages": [
@@ -11155,6 +11594,10 @@ export interface operations {
                      *             ],
                      *             "match": "all"
                      *           },
+                     *           "labels": {
+                     *             "user": "42"
+                     *           },
+                     *           "startFound": null,
                      *           "summary": {
                      *             "total": 3,
                      *             "succeeded": 1,

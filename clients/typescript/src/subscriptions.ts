@@ -1,6 +1,7 @@
 import { noResponseError } from './errors.js';
 import { defined, itemsOf, RETRIES_WHILE_FOLLOWING, type CallOptions, type Http } from './http.js';
 import type { components } from './schema.js';
+import type { Labels, ListedOptions } from './jobs.js';
 import { selectionOf, type ListOptions } from './video-options.js';
 
 type Schemas = components['schemas'];
@@ -15,35 +16,54 @@ const AFTER_CHECK_SECONDS = 5;
 const PENDING_SECONDS_MAX = 60;
 /** The next check can be brought forward, and clocks differ. */
 const PAUSE_SECONDS_MAX = 300;
+/** The feed does not state when a channel is checked. */
+const FEED_PAUSE_SECONDS = 60;
 
 export interface SubscriptionOptions extends Omit<ListOptions, 'limit'> {
   /** The minutes between two checks; 60 by default. */
   checkMinutes?: number;
   /** What is delivered first: nothing (`now`, the default), a number of the newest uploads, or those above the ID of a video. */
   start?: number | string;
+  /** Your own pairs, by which lists and the feed filter. */
+  labels?: Labels;
   /** The same key and options give the same subscription; a new key by default. */
   idempotencyKey?: string;
 }
 
 export interface FollowOptions extends CallOptions {
   /** The `cursor` of the last entry that was handled; by default the oldest stored entry comes first. */
-  after?: number;
+  after?: string;
 }
 
-/** An entry of a subscription. Store its `cursor` with what is made of it: `follow` goes on after it. */
-export type FollowedVideo = VideoTranscript & { cursor: number };
+/** Only what has this label (`user:42`), or follows this channel. */
+export interface FilterOptions extends ListedOptions {
+  channel?: string;
+}
 
-/** A part of the entries of a subscription. */
-export interface Feed {
-  entries: FollowedVideo[];
-  next: number;
-  subscription: Subscription;
+export interface FeedOptions extends FollowOptions, FilterOptions {}
+
+/** An entry of a subscription. Store its `cursor` with what is made of it: `follow` goes on after it. */
+export type FollowedVideo = VideoTranscript & { cursor: string };
+
+/** An entry of the feed, which states whose it is. Store its `cursor` with what is made of it: `feed` goes on after it. */
+export type FeedVideo = FollowedVideo & FeedFacts;
+
+type FeedFacts = Pick<Schemas['FeedVideoTranscript'], 'subscriptionId' | 'channel' | 'labels'>;
+
+/** A part of the entries of a subscription or of the feed. */
+export interface Page<Entry = FollowedVideo> {
+  entries: Entry[];
+  next: string;
+  /** Until there can be something new. */
+  pauseSeconds: number;
 }
 
 /** A line of a response; later versions may add types. */
-export type FeedLine =
-  | { type: 'result'; cursor: number; result: VideoTranscript }
-  | { type: 'summary'; next: number; subscription: Subscription };
+export type FeedLine<Facts = object> =
+  | ({ type: 'result'; cursor: string; result: VideoTranscript } & Facts)
+  | { type: 'summary'; next: string; subscription?: Subscription };
+
+export type FeedLineOfAll = FeedLine<FeedFacts>;
 
 /** Subscriptions to channels. Every method throws ChannelTranscriptsError. */
 export class Subscriptions {
@@ -51,16 +71,16 @@ export class Subscriptions {
 
   /** Follows a channel: each new upload gets an entry, exactly once, when it has its transcript or fails for good. */
   create(channel: string, options: SubscriptionOptions = {}): Promise<Subscription> {
-    const { checkMinutes = CHECK_MINUTES_DEFAULT, start = 'now', idempotencyKey } = options;
-    const body = { channel, checkMinutes, start, ...selectionOf(options) };
+    const { checkMinutes = CHECK_MINUTES_DEFAULT, start = 'now', labels, idempotencyKey } = options;
+    const body = { channel, checkMinutes, start, ...defined({ labels }), ...selectionOf(options) };
     const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
     return this.http.call('createSubscription', { body, header }, options);
   }
 
   /** Yields the organization's subscriptions, newest first. */
-  list(options?: CallOptions): AsyncGenerator<Subscription, void, undefined> {
+  list({ label, channel, ...options }: FilterOptions = {}): AsyncGenerator<Subscription, void, undefined> {
     return itemsOf<Subscription, string>(async (after) => {
-      const page = await this.http.call('listSubscriptions', { query: defined({ after }) }, options);
+      const page = await this.http.call('listSubscriptions', { query: defined({ after, label, channel }) }, options);
       return [page.subscriptions, page.next];
     });
   }
@@ -69,7 +89,7 @@ export class Subscriptions {
     return this.http.call('getSubscription', { path: { id } }, options);
   }
 
-  /** Changes the time between checks, pauses a subscription, or lets it go on. */
+  /** Changes the time between checks, the labels or the texts, pauses a subscription, or lets it go on. */
   change(id: string, change: Schemas['SubscriptionChangeBody'], options?: CallOptions): Promise<Subscription> {
     return this.http.call('changeSubscription', { path: { id }, body: change }, options);
   }
@@ -89,42 +109,63 @@ export class Subscriptions {
    */
   follow(id: string, { after, ...options }: FollowOptions = {}): AsyncGenerator<FollowedVideo, never, undefined> {
     const call = { retries: RETRIES_WHILE_FOLLOWING, ...options };
-    const read = (cursor: number | undefined): Promise<Feed> => {
+    const read = (cursor: string | undefined): Promise<Page> => {
       const query = { limit: RESULTS_PER_PAGE, ...defined({ after: cursor }) };
-      const parse = async (response: Response) => feedOf(linesOf(await response.text()));
+      const parse = async (response: Response) => pageOf(linesOf(await response.text()));
       return this.http.send('getSubscriptionResults', { path: { id }, query }, call, parse, 'application/x-ndjson');
     };
-    return followFeed(read, after, (seconds) => this.http.pause(seconds, options.signal));
+    return followPages(read, after, (seconds) => this.http.pause(seconds, options.signal));
+  }
+
+  /**
+   * Yields the entries of all subscriptions as they become final, each once, without an end, as `follow` does for one. Between two
+   * reads without entries it waits a minute.
+   */
+  feed({ after, label, channel, ...options }: FeedOptions = {}): AsyncGenerator<FeedVideo, never, undefined> {
+    const call = { retries: RETRIES_WHILE_FOLLOWING, ...options };
+    const read = (cursor: string | undefined): Promise<Page<FeedVideo>> => {
+      const query = { limit: RESULTS_PER_PAGE, ...defined({ after: cursor, label, channel }) };
+      const parse = async (response: Response) => pageOf<FeedFacts>(linesOf(await response.text()));
+      return this.http.send('getFeed', { query }, call, parse, 'application/x-ndjson');
+    };
+    return followPages(read, after, (seconds) => this.http.pause(seconds, options.signal));
   }
 }
 
 const INCOMPLETE = 'The response ended before its summary.';
 
-function linesOf(text: string): FeedLine[] {
+function linesOf<Line>(text: string): Line[] {
   if (!text.endsWith('\n')) throw noResponseError(INCOMPLETE);
   const lines = text.split('\n').filter((line) => line !== '');
-  return lines.map((line) => JSON.parse(line) as FeedLine);
+  return lines.map((line) => JSON.parse(line) as Line);
 }
 
-/** The feed of the lines of a response. @throws ChannelTranscriptsError `no_response` when the last one is missing */
-export function feedOf(lines: readonly FeedLine[]): Feed {
+/** The page of the lines of a response. @throws ChannelTranscriptsError `no_response` when the last one is missing */
+export function pageOf<Facts = object>(lines: readonly FeedLine<Facts>[]): Page<FollowedVideo & Facts> {
   const end = lines.at(-1);
   if (end?.type !== 'summary') throw noResponseError(INCOMPLETE);
-  const entries = lines.flatMap((line) => (line.type === 'result' ? [{ ...line.result, cursor: line.cursor }] : []));
-  return { entries, next: end.next, subscription: end.subscription };
+  const entries = lines.flatMap((line) => {
+    if (line.type !== 'result') return [];
+    const facts = Object.entries(line).filter(([name]) => name !== 'type' && name !== 'result');
+    return [{ ...line.result, ...Object.fromEntries(facts) } as FollowedVideo & Facts];
+  });
+  const seconds = end.subscription ? pauseSeconds(end.subscription, Date.now()) : FEED_PAUSE_SECONDS;
+  return { entries, next: end.next, pauseSeconds: seconds };
 }
 
 /** Yields what `read` returns, again and again. A page is read completely before its first entry, so that no entry is repeated. */
-export async function* followFeed(
-  read: (after: number | undefined) => Promise<Feed>,
-  after: number | undefined,
+export async function* followPages<Entry>(
+  read: (after: string | undefined) => Promise<Page<Entry>>,
+  after: string | undefined,
   pause: (seconds: number) => Promise<void>,
-): AsyncGenerator<FollowedVideo, never, undefined> {
+): AsyncGenerator<Entry, never, undefined> {
   for (let cursor = after; ;) {
-    const { entries, next, subscription } = await read(cursor);
+    const { entries, next, pauseSeconds: seconds } = await read(cursor);
     yield* entries;
+    // A filtered page can be empty before the end.
+    const isAtEnd = entries.length === 0 && (next === cursor || cursor === undefined);
     cursor = next;
-    if (entries.length === 0) await pause(pauseSeconds(subscription, Date.now()));
+    if (isAtEnd) await pause(seconds);
   }
 }
 

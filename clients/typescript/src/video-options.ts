@@ -1,4 +1,5 @@
 import { defined, type CallOptions } from './http.js';
+import type { operations } from './schema.js';
 
 export interface VideoOptions extends CallOptions {
   /** Language codes in order of preference; `*`, as the last, is the original language of the video. */
@@ -18,9 +19,13 @@ export interface ListOptions extends VideoOptions {
   kinds?: readonly ('video' | 'short' | 'live' | 'upcoming')[];
 }
 
+/** Those of the document: a parameter that is missing below is an error of the types. */
+type TextParameters = Omit<NonNullable<operations['getVideoTranscript']['parameters']['query']>, 'format'>;
+
 /** The parameters of every operation that is about transcripts. Other options, of a variable that calls share, are left out. */
 export function textsOf({ languages, match, include, chunkSeconds }: VideoOptions) {
-  return defined({ languages: languages?.join(','), match, include: include?.join(','), chunkSeconds });
+  const texts = { languages: languages?.join(','), match, include: include?.join(','), chunkSeconds };
+  return defined(texts satisfies Record<keyof TextParameters, unknown>);
 }
 
 /** The same with those that select videos of a list. */

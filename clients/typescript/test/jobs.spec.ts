@@ -11,8 +11,9 @@ const JOB: Job = {
   playlist: null,
   request: {
     ...{ channel: '@tidewater', playlist: null, videos: null, languages: [], match: 'all', kinds: [], include: [] },
-    ...{ chunkSeconds: null, limit: null, since: null, onQuota: 'pause' },
+    ...{ chunkSeconds: null, limit: null, since: null, onQuota: 'pause', labels: {} },
   },
+  labels: {},
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
   hidden: 0,
   createdAt: '2026-11-20T16:00:00.000Z',
@@ -148,7 +149,7 @@ describe('the results of a job that runs', () => {
 
   it('begin after a position, and return the finished job', async () => {
     const jobs = service(5, [5], 2, 0);
-    const following = jobs.results(JOB.id, { after: 3 });
+    const following = jobs.results(JOB.id, { after: '3' });
     expect(await following.next()).toMatchObject({ value: { videoId: 'video-4' } });
     expect(await following.next()).toMatchObject({ value: { videoId: 'video-5' } });
     expect(await following.next()).toEqual({ done: true, value: FINISHED });

@@ -13,7 +13,10 @@ const SUBSCRIPTION: Subscription = {
   request: {
     channel: '@tidewater',
     ...{ languages: [], match: 'all', kinds: [], include: [], chunkSeconds: null, checkMinutes: 60, start: 'now' },
+    labels: {},
   },
+  labels: {},
+  startFound: null,
   summary: NOTHING,
   createdAt: '2026-11-20T16:00:00.000Z',
   checkedAt: null,
@@ -31,8 +34,9 @@ const entryOf = (cursor: number): VideoTranscript => ({
 /** The entries `after + 1` to `end`, as the service writes them. */
 function page(after: number, end: number): Response {
   const lines: object[] = [];
-  for (let cursor = after + 1; cursor <= end; cursor++) lines.push({ type: 'result', cursor, result: entryOf(cursor) });
-  lines.push({ type: 'summary', summary: NOTHING, next: Math.max(after, end), subscription: SUBSCRIPTION });
+  for (let cursor = after + 1; cursor <= end; cursor++)
+    lines.push({ type: 'result', cursor: String(cursor), result: entryOf(cursor) });
+  lines.push({ type: 'summary', summary: NOTHING, next: String(Math.max(after, end)), subscription: SUBSCRIPTION });
   const body = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
   return new Response(body, { headers: { 'Content-Type': 'application/x-ndjson' } });
 }
@@ -70,7 +74,7 @@ describe('following a subscription', () => {
     const cursors: number[] = [];
     for await (const { videoId, cursor } of subscriptions.follow(SUBSCRIPTION.id)) {
       expect(videoId).toBe(`video-${cursor}`);
-      if (cursors.push(cursor) === count) break;
+      if (cursors.push(Number(cursor)) === count) break;
     }
     return cursors;
   }
@@ -95,10 +99,10 @@ describe('following a subscription', () => {
     const cut = new Response(whole.slice(0, whole.indexOf('{"type":"summary"')));
     const service = scripted(cut, page(7, 9));
     const { subscriptions } = new ChannelTranscriptsClient(service.options, service.wait);
-    const entries = subscriptions.follow(SUBSCRIPTION.id, { after: 7 });
+    const entries = subscriptions.follow(SUBSCRIPTION.id, { after: '7' });
     const read: FollowedVideo[] = [];
     for await (const entry of entries) if (read.push(entry) === 2) break;
-    expect(read.map(({ cursor }) => cursor)).toEqual([8, 9]);
+    expect(read.map(({ cursor }) => cursor)).toEqual(['8', '9']);
     expect(service.sent.map(afterOf)).toEqual([7, 7]);
     expect(service.sent[0]?.headers.get('Accept')).toBe('application/x-ndjson');
   });
@@ -116,7 +120,7 @@ describe('following a subscription', () => {
     await expect(ended).rejects.toThrow('The program ends.');
     const expired = scripted(refusal(410, 'results_expired', false));
     const other = new ChannelTranscriptsClient(expired.options, expired.wait);
-    await expect(other.subscriptions.follow(SUBSCRIPTION.id, { after: 1 }).next()).rejects.toMatchObject({
+    await expect(other.subscriptions.follow(SUBSCRIPTION.id, { after: '1' }).next()).rejects.toMatchObject({
       code: 'results_expired',
     });
     expect(expired.pauses).toEqual([]);

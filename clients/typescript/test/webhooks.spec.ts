@@ -9,7 +9,7 @@ const SUMMARY = { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pend
 const EVENT = {
   type: 'job.completed',
   timestamp: '2026-11-20T17:12:00.000Z',
-  data: { jobId: 'job_1', state: 'completed', reason: null, channelId: null, summary: SUMMARY },
+  data: { jobId: 'job_1', labels: {}, state: 'completed', reason: null, channelId: null, summary: SUMMARY },
 } satisfies WebhookPayload;
 const BODY = JSON.stringify(EVENT);
 const SENT = new Date('2026-11-20T17:12:01Z');
@@ -49,7 +49,8 @@ describe('verifying a webhook', () => {
     };
     const { timestamp } = EVENT;
     const results = '/subscriptions/sub_1/results?after=0';
-    const upload = { subscriptionId: 'sub_1', videoId: 'hl-island__', url: '', title: null, publishedAt: null };
+    const ofSubscription = { subscriptionId: 'sub_1', labels: {}, channel: null };
+    const upload = { ...ofSubscription, videoId: 'hl-island__', url: '', title: null, publishedAt: null };
     const events: [WebhookPayload, subject: string][] = [
       [EVENT, 'job_1 completed'],
       [{ type: 'webhook.test', timestamp, data: { webhookId: 'whk_1' } }, 'whk_1'],
@@ -58,7 +59,10 @@ describe('verifying a webhook', () => {
         {
           type: 'subscription.paused',
           timestamp,
-          data: { subscriptionId: 'sub_1', state: 'paused', reason: 'plan_changed', channelId: null, summary: SUMMARY },
+          data: {
+            ...{ subscriptionId: 'sub_1', labels: {}, state: 'paused', reason: 'plan_changed', channelId: null },
+            summary: SUMMARY,
+          },
         },
         'sub_1 plan_changed',
       ],

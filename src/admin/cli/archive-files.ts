@@ -4,12 +4,12 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { languageChoice } from '../../domain/language-codes.js';
 import { Channel, Playlist, type Upload } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/references/video-reference.js';
 import { Fields, Picked, type Stored } from '../../http/routes/field.js';
 import { fromStored, givenFields, storedForm } from '../../http/routes/validation.js';
 import { flagOf } from './field-options.js';
+import { textFormOf } from '../../transcripts/call-plan.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
 import { formatTranscript } from '../../transcripts/formats/transcript-formats.js';
 import { PlaylistQueryDto, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
@@ -77,7 +77,7 @@ export interface ArchiveSource {
 }
 
 /** The subscription that is written to the directory, and the place in its feed up to which that was done. */
-const followed = z.object({ id: z.string(), after: z.int() });
+const followed = z.object({ id: z.string(), after: z.coerce.string() });
 
 /** The document `index.json` of an archive. Its videos are in the order of the list, newer ones of a channel first. */
 const stored = z.object({
@@ -176,20 +176,18 @@ export class ArchiveFiles {
   async add(entry: VideoTranscript, position: number): Promise<void> {
     const { videoId, metadata, transcript, error } = entry;
     const { out } = this.options;
-    const { format, chunkSeconds } = this.options.form;
+    const { format } = this.options.form;
     const file = this.knownFiles.get(videoId) ?? archiveFileName({ videoId, ...metadata }, format);
     const exists = existsSync(join(out, file));
     // A video that fails now keeps the file that an earlier run has written.
     const state = error && !exists ? { file: null, error } : { file, error: null };
     this.current.set(videoId, { position, video: { videoId, title: metadata.title, ...state } });
     if (error || exists) return;
-    const textForm = { languages: languageChoice(this.options.form), chunkSeconds: chunkSeconds ?? undefined };
     const texts = new Map(Object.entries(transcript));
     const written =
       format === 'json'
-        ? `${JSON.stringify(entry)}
-`
-        : await formatTranscript(format, { videoId, metadata, transcript: texts }, textForm);
+        ? `${JSON.stringify(entry)}\n`
+        : await formatTranscript(format, { videoId, metadata, transcript: texts }, textFormOf(this.options.form));
     await this.write(file, written);
     this.written++;
   }

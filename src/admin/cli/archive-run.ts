@@ -17,6 +17,7 @@ import {
 } from './archive-files.js';
 import type { LocalService } from './local-service.js';
 import type { CommandResult } from './output.js';
+import { QuotaNotice } from './quota-notice.js';
 
 /** A job that does nothing for so long only waits to try failed videos again. */
 const WAIT_SECONDS_MAX = 300;
@@ -31,7 +32,7 @@ export type ArchiveFlags = Omit<ArchiveOptions, 'form'> & Partial<ArchiveForm>;
  *
  * @param reference the channel or the playlist as the caller names it
  * @param stop ends the run early
- * @param report shows a line about the progress
+ * @param report shows a line about the progress instead of the one before, or a line that stays
  * @throws ChannelTranscriptsError | ChannelNotFoundError | PlaylistNotFoundError, and Error when the run was stopped or the directory
  * has something else or cannot be written
  */
@@ -40,7 +41,7 @@ export async function archiveList(
   { out, limit, ...form }: ArchiveFlags,
   service: LocalService,
   stop: AbortSignal,
-  report: (line: string) => void,
+  report: (line: string, stays?: boolean) => void,
 ): Promise<CommandResult> {
   const options = { out, limit, form: archiveForm(form) };
   const files = await ArchiveFiles.open(options);
@@ -77,15 +78,18 @@ async function startJob(
 /** The job of one run of the command. */
 class ArchiveRun {
   /** The place after the results that are written; undefined until the index marks the directory. */
-  private after: number | undefined;
+  private after: string | undefined;
+  private readonly quota: QuotaNotice;
 
   constructor(
     private job: Job,
     private readonly options: ArchiveOptions,
     private readonly service: LocalService,
     private readonly files: ArchiveFiles,
-    private readonly report: (line: string) => void,
-  ) {}
+    private readonly report: (line: string, stays?: boolean) => void,
+  ) {
+    this.quota = new QuotaNotice(service.client, report);
+  }
 
   async untilEnd(stop: AbortSignal): Promise<CommandResult> {
     const { out, limit } = this.options;
@@ -126,6 +130,7 @@ class ArchiveRun {
       if (isFinished(state)) return 0;
       const waits = state === 'running' || reason === 'list_incomplete';
       if (waits && (checkAgainSeconds ?? 0) > WAIT_SECONDS_MAX) return checkAgainSeconds ?? 0;
+      await this.quota.update(this.job);
       this.report(progressOf(this.job));
       await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
     }
@@ -134,13 +139,13 @@ class ArchiveRun {
 
   private async takeResults(): Promise<void> {
     for (;;) {
-      const query = { limit: ENTRIES_PER_READ, after: this.after ?? 0 };
+      const query = { limit: ENTRIES_PER_READ, after: this.after ?? '0' };
       const parameters = { path: { id: this.job.id }, query };
       const { results, next, job } = await this.service.client.call('getJobResults', parameters);
       this.job = job;
       if (this.after === undefined && (job.channel ?? job.playlist)) {
         await this.files.save(job, { unfinishedJob: job.id });
-        this.after = 0;
+        this.after = '0';
       }
       for (const { position, ...entry } of results) await this.files.add(entry, position);
       if (results.length === 0 || next === null) return;

@@ -43,6 +43,11 @@ export function fieldOption(input: Type<object>, name: string, description?: str
   return option.makeOptionMandatory(field.stated.required === true);
 }
 
+/** The same with the default of the field, for a command that changes what an earlier one has created. */
+export function presetOption(input: Type<object>, name: string): Option {
+  return fieldOption(input, name).default(defaultOf(fieldOf(input, name).stated));
+}
+
 /** `--chunk-seconds` for `chunkSeconds`. */
 export function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

@@ -16,6 +16,7 @@ import {
 } from './archive-files.js';
 import type { LocalService } from './local-service.js';
 import type { CommandResult } from './output.js';
+import { QuotaNotice } from './quota-notice.js';
 
 /** The options of the command. */
 export type FollowFlags = { out: string; checkMinutes: number; start?: Start | undefined } & Partial<ArchiveForm>;
@@ -95,8 +96,9 @@ function isNamed({ request, channel }: Subscription, text: string): boolean {
 /** The subscription of one run of the command. */
 class FollowRun {
   /** The place in the feed up to which the directory has it; undefined until the index marks the directory. */
-  private after: number | undefined;
+  private after: string | undefined;
   private taken = 0;
+  private readonly quota: QuotaNotice;
 
   constructor(
     public subscription: Subscription,
@@ -104,6 +106,7 @@ class FollowRun {
     private readonly files: ArchiveFiles,
     private readonly report: (line: string, stays?: boolean) => void,
   ) {
+    this.quota = new QuotaNotice(service.client, report);
     if (files.subscription?.id === subscription.id) this.after = files.subscription.after;
   }
 
@@ -113,6 +116,7 @@ class FollowRun {
         await this.takeResults();
         const { reason, checkedAt } = this.subscription;
         if (reason === 'channel_not_found' && checkedAt === null) throw new ChannelNotFoundError();
+        await this.quota.update(this.subscription);
         this.report(progressOf(this.subscription, this.files.written));
         await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
       }
@@ -134,7 +138,7 @@ class FollowRun {
       const { results, next, subscription } = await this.readFeed();
       const { id, channel } = (this.subscription = subscription);
       if (!channel) return;
-      if (this.after === undefined) await this.save(channel, { id, after: 0 });
+      if (this.after === undefined) await this.save(channel, { id, after: '0' });
       // The last one that came is the first of the index.
       for (const entry of results) await this.files.add(entry, (this.taken -= 1));
       if (next === this.after) return;
@@ -142,7 +146,7 @@ class FollowRun {
     }
   }
 
-  private async save(channel: Channel, subscription: { id: string; after: number }): Promise<void> {
+  private async save(channel: Channel, subscription: { id: string; after: string }): Promise<void> {
     await this.files.save({ channel, playlist: null }, { subscription });
     this.after = subscription.after;
   }
@@ -154,15 +158,16 @@ class FollowRun {
     try {
       return await this.service.client.call('getSubscriptionResults', { path: { id }, query });
     } catch (error) {
-      if (!isChannelTranscriptsError(error) || error.code !== 'results_expired') throw error;
-      const { oldest } = error.fields;
-      if (oldest === undefined) throw error;
-      const lost = counted(oldest - (after ?? 0), 'result');
+      if (!isChannelTranscriptsError(error)) throw error;
+      // Of a database that was restored: what comes again is not written again.
+      if (error.code === 'cursor_unknown') return this.readFeed(error.fields.oldest);
+      if (error.code !== 'results_expired' || error.fields.oldest === undefined) throw error;
+      const lost = counted(error.fields.expired ?? 0, 'result');
       this.report(
         `warning: ${lost} of ${request.channel} expired before a run took them. Run archive with this directory for the missing files.`,
         true,
       );
-      return this.readFeed(oldest);
+      return this.readFeed(error.fields.oldest);
     }
   }
 }

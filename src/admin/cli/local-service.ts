@@ -49,6 +49,14 @@ export interface LocalService {
   awaitedVideos(jobId: string, count: number): Promise<AwaitedVideo[]>;
 }
 
+type Take = (body: ReadableStream<Uint8Array>) => Promise<void>;
+
+interface LocalOptions {
+  accept?: string;
+  take?: Take;
+  handlesSignals?: boolean;
+}
+
 /** Runs operations without a port. @throws as `withService` */
 export function withOperations<T>(create: CreateService, work: (operations: Operations) => Promise<T>): Promise<T> {
   return withService(create, (app) => {
@@ -62,13 +70,14 @@ export function withOperations<T>(create: CreateService, work: (operations: Oper
  * which is in the memory of this process alone.
  *
  * @param accept the media type of the responses
+ * @param take gets the body of each successful response as it arrives, instead of the caller of the client
  * @param handlesSignals whether the work ends by itself on a signal
  * @throws as `withService`
  */
 export function withLocalService<T>(
   create: CreateService,
   work: (service: LocalService) => Promise<T>,
-  { accept = 'application/json', handlesSignals = false } = {},
+  { accept = 'application/json', take, handlesSignals = false }: LocalOptions = {},
 ): Promise<T> {
   const serving = async (app: INestApplication): Promise<T> => {
     const key = generateKey();
@@ -76,8 +85,9 @@ export function withLocalService<T>(
     app.get(Authentication).acceptOnly(key, caller);
     await app.listen(0, '127.0.0.1');
     const agent = new Agent();
+    const direct = directFetch(agent);
     const client = new ChannelTranscriptsClient({
-      ...{ baseUrl: await app.getUrl(), apiKey: key, retries: 0, fetch: directFetch(agent) },
+      ...{ baseUrl: await app.getUrl(), apiKey: key, retries: 0, fetch: take ? taking(direct, take) : direct },
       headers: () => ({ Accept: accept }),
     });
     try {
@@ -122,6 +132,15 @@ async function withService<T>(
 function directFetch(dispatcher: Agent): typeof fetch {
   // The types of Node.js describe those of another version of undici.
   return ((url: string, init: object) => fetchThrough(url, { ...init, dispatcher })) as unknown as typeof fetch;
+}
+
+function taking(send: typeof fetch, take: Take): typeof fetch {
+  return async (url, init) => {
+    const response = await send(url, init);
+    if (!response.ok || !response.body) return response;
+    await take(response.body);
+    return new Response('', { headers: { 'Content-Type': 'text/plain' } });
+  };
 }
 
 /** What a service for others has besides: it is turned off, or requires a token that nobody has. */

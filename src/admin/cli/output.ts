@@ -14,16 +14,31 @@ export interface CommandResult {
   failure?: Error | undefined;
 }
 
-/** Prints a result to standard output. A reader that stops early, such as `head`, is no error. @throws its failure */
+/** Prints a result to standard output. @throws its failure */
 export async function print({ json, text = asText(json), failure }: CommandResult, asJson: boolean): Promise<void> {
+  await write(`${asJson ? JSON.stringify(json) : text.replace(/\n$/, '')}\n`);
+  if (failure) throw failure;
+}
+
+/** Prints a response to standard output as it arrives, and a line break after JSON. */
+export async function printBody(body: ReadableStream<Uint8Array>): Promise<void> {
+  let last = '';
+  for await (const part of body.pipeThrough(new TextDecoderStream())) {
+    if (!(await write(part))) return;
+    last = part;
+  }
+  if (!last.endsWith('\n')) await write('\n');
+}
+
+/** @returns false when the reader has stopped early, such as `head`, which is no error */
+async function write(part: string): Promise<boolean> {
   const { stdout } = process;
   const reported = (): void => undefined;
   stdout.once('error', reported);
-  const line = `${asJson ? JSON.stringify(json) : text.replace(/\n$/, '')}\n`;
-  const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) => stdout.write(line, resolve));
+  const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) => stdout.write(part, resolve));
   if (!error) stdout.off('error', reported);
   else if (error.code !== 'EPIPE') throw error;
-  if (failure) throw failure;
+  return !error;
 }
 
 /** Refuses `--json` beside an option that prints another format: commander compares the options of one command only. */

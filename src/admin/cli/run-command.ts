@@ -42,7 +42,10 @@ function program(createService: CreateService): Command {
     // The start of the service has applied them.
     .action(() => run(() => Promise.resolve({ json: { migrated: true }, text: 'The database is up to date.' })));
   addAdminCommands(root, run);
-  addTranscriptCommands(root, async (work, options) => show(await withLocalService(createService, work, options)));
+  addTranscriptCommands(root, async (work, options) => {
+    const result = await withLocalService(createService, work, options);
+    if (result) await show(result);
+  });
   return root;
 }
 

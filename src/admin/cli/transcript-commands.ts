@@ -3,29 +3,25 @@ import { Option, type Command } from 'commander';
 import { ChannelNotFoundError } from '../../domain/errors.js';
 import { parsePlaylistReference } from '../../domain/references/playlist-reference.js';
 import { parseVideoReference } from '../../domain/references/video-reference.js';
-import { Picked } from '../../http/routes/field.js';
-import { readInput } from '../../http/routes/validation.js';
 import { JobFields } from '../../jobs/dto/jobs-request.dto.js';
 import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
 import { PlaylistQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS, ENTRY_MEDIA_TYPES, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import { ARCHIVE_FORMATS, archiveForm, ArchiveTexts, textsOf, type ArchiveForm } from './archive-files.js';
 import { archiveList, type ArchiveFlags } from './archive-run.js';
-import { fieldOption, fieldOptions } from './field-options.js';
+import { fieldOption, fieldOptions, presetOption } from './field-options.js';
 import { followChannel, type FollowFlags } from './follow-run.js';
 import type { LocalService, withLocalService } from './local-service.js';
-import { refuseJson, type CommandResult } from './output.js';
-
-const { checkMinutes: CHECK_MINUTES_DEFAULT } = readInput(Picked(CreateSubscriptionDto, 'checkMinutes'), {}, 'text');
+import { printBody, refuseJson, type CommandResult } from './output.js';
 
 const REFERENCE =
   'a channel (@handle, ID or URL), a playlist (ID or URL) or the URL of a video; without @, a text in the form of a playlist ID is one';
 const LIST = 'a channel (@handle, ID or URL) or a playlist (ID or URL); for a video use transcripts';
 const CLEAR_LINE = '\r\u001b[K';
 
-/** Does some work with a service in this process, and prints the result. */
+/** Does some work with a service in this process, and prints the result, if it has one. */
 type RunLocal = (
-  work: (service: LocalService) => Promise<CommandResult>,
+  work: (service: LocalService) => Promise<CommandResult | void>,
   options?: Parameters<typeof withLocalService>[2],
 ) => Promise<void>;
 
@@ -45,7 +41,7 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
   addTextOptions(transcripts).action((reference: string, options: PrintFlags) => {
     if (options.format !== 'json') refuseJson(program, `--format ${options.format}`);
     const accept = ENTRY_MEDIA_TYPES[options.format];
-    return run(({ client }) => printed(reference, options, client).catch(naming(REFERENCE)), { accept });
+    return run(({ client }) => call(reference, options, client).catch(naming(REFERENCE)), { accept, take: printBody });
   });
 
   const archive = program
@@ -74,18 +70,18 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
         'now, a number of the newest uploads, or the ID of the video above which to begin',
       ).default(undefined, 'the newest video of the directory, or now'),
     )
-    .addOption(fieldOption(CreateSubscriptionDto, 'checkMinutes').default(CHECK_MINUTES_DEFAULT));
+    .addOption(presetOption(CreateSubscriptionDto, 'checkMinutes'));
   writesFiles(follow, run, (channel, flags: FollowFlags, service, stop) =>
     followChannel(channel, flags, service, stop, showLine),
   );
 }
 
-/** What the service responds about a channel, a playlist or a video. */
-async function printed(
+/** Calls the service for a channel, a playlist or a video. */
+async function call(
   reference: string,
   { limit, kinds, format, ...form }: PrintFlags,
   client: ChannelTranscriptsClient,
-): Promise<CommandResult> {
+): Promise<void> {
   // A text without a slash can be a handle as well as the ID of a video. As over HTTP a handle needs no `@`.
   const videoId = reference.includes('/') ? parseVideoReference(reference) : undefined;
   if (videoId === undefined && format !== 'json' && format !== 'markdown')
@@ -94,15 +90,9 @@ async function printed(
     throw new Error('--limit and --kinds are for a channel or a playlist. Omit them for a video.');
   const texts = textsOf(archiveForm({ ...form, format: 'json' }));
   const selection = { ...texts, ...(kinds && { kinds }), ...(limit !== undefined && { limit }) };
-  const call = () => {
-    if (videoId !== undefined) return client.video(videoId, texts);
-    return parsePlaylistReference(reference)
-      ? client.playlist(reference, selection)
-      : client.transcripts(reference, selection);
-  };
-  // The types of the client are those of JSON, in which it asks unless a header says otherwise.
-  const body: object | string = await call();
-  return typeof body === 'string' ? { json: {}, text: body } : { json: body, text: JSON.stringify(body) };
+  if (videoId !== undefined) await client.video(videoId, texts);
+  else if (parsePlaylistReference(reference)) await client.playlist(reference, selection);
+  else await client.transcripts(reference, selection);
 }
 
 /** Adds the options of a command that writes files to a directory, and that the first signal ends early. The second one ends the process. */

@@ -27,7 +27,7 @@ export const ADMIN_TOKEN_SCHEME = 'adminToken';
  */
 @ApiErrors(
   { title: 'The admin token is missing or invalid', error: new AdminTokenError() },
-  { title: 'The access token does not have `OIDC_ADMIN_CLAIM`', error: new AdminRoleRequiredError() },
+  new AdminRoleRequiredError(),
   ...TOKEN_REFUSALS,
   { title: 'Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set', error: new RouteNotFoundError() },
   'failed_admin_authentications',

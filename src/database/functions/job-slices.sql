@@ -235,6 +235,7 @@ BEGIN
                         THEN coalesce(video.decided_at, v_now + make_interval(secs => given."retryAfterSeconds")) END,
         error_code = given.code,
         sequence = CASE WHEN given.state <> 'pending' THEN given.sequence END,
+        mark = CASE WHEN given.state <> 'pending' THEN new_mark() END,
         decided_at = CASE WHEN given.state <> 'pending' THEN v_now END,
         entry = CASE WHEN given.length > 0 THEN substring(p_entries FROM given.start::integer + 1 FOR given.length) END
       FROM given
@@ -248,7 +249,8 @@ BEGIN
   IF v_counts.videos <> json_array_length(v_slice.videos) OR v_counts.fetched <> charged THEN
     RAISE EXCEPTION 'the slice does not agree with the job %', p_job_id USING ERRCODE = 'CT002';
   END IF;
-  IF job.check_seconds IS NOT NULL AND job.deleted_at IS NULL THEN
+  IF job.check_seconds IS NOT NULL AND job.deleted_at IS NULL AND v_counts.events IS NOT NULL THEN
+    PERFORM log_append(job, job.succeeded + job.failed);
     PERFORM subscription_upload_events(job, v_counts.events);
   END IF;
   job.succeeded := job.succeeded + v_counts.cached + v_counts.fetched;

@@ -19,11 +19,12 @@ BEGIN
     WHEN 'claim' THEN
       job.started_at := coalesce(job.started_at, v_now);
     WHEN 'page' THEN
-      IF job.finished_at IS NULL THEN
+      -- It does not know whether there is quota again.
+      IF job.finished_at IS NULL AND job.reason IS DISTINCT FROM 'plan_limit_exceeded' THEN
         job.state := 'running';
         job.reason := NULL;
-        job.next_run_at := v_now;
       END IF;
+      job.next_run_at := v_now;
     WHEN 'slice', 'check' THEN
       job := job_slice_ended(job, p_event, p_outcome, p_seconds);
     WHEN 'resume', 'sweep' THEN
@@ -52,7 +53,7 @@ BEGIN
   IF job.deleted_at IS NULL AND (job.state, job.reason) IS DISTINCT FROM (p_job.state, p_job.reason)
     AND (job.state = 'paused' OR job.check_seconds IS NULL AND job.finished_at IS NOT NULL) THEN
     PERFORM webhook_enqueue(job.organization_id, v_kind || '.' || job.state, jsonb_build_object(
-      v_kind || 'Id', job.id, 'state', job.state, 'reason', job.reason, 'channelId', job.channel_id,
+      v_kind || 'Id', job.id, 'labels', job.labels, 'state', job.state, 'reason', job.reason, 'channelId', job.channel_id,
       'summary', jsonb_build_object(
         'total', job.total, 'succeeded', job.succeeded, 'failed', job.failed, 'cached', job.cached,
         'fetched', job.fetched, 'pending', job.total - job.succeeded - job.failed)));
@@ -68,18 +69,22 @@ DECLARE
   v_is_check boolean := p_event = 'check' AND p_outcome NOT IN ('organization_deleted', 'plan_excludes');
   v_not_found boolean := p_outcome IN ('channel_not_found', 'playlist_not_found');
   v_is_setback boolean := p_outcome IN ('failed', 'blocked') OR v_is_check AND v_not_found;
-  -- A pause for a block goes on until the platform has served a slice.
-  v_unserved boolean := p_outcome IN ('unserved', 'quota_reserved', 'stopped', 'busy', 'failed');
+  -- A pause for a block goes on until the platform has served a slice, and one for the quota until something was reserved.
+  v_stays boolean := p_outcome IN ('unserved', 'quota_reserved', 'stopped', 'busy', 'failed')
+    AND coalesce(job.reason IN ('upstream_blocked', 'plan_limit_exceeded'), false);
   v_state text;
   v_reason text := CASE WHEN p_outcome = 'plan_excludes' THEN 'plan_changed'
                         WHEN p_outcome = 'without_quota' THEN 'plan_limit_exceeded'
                         WHEN v_not_found THEN p_outcome
-                        WHEN p_outcome = 'blocked' OR v_unserved AND job.reason = 'upstream_blocked' THEN 'upstream_blocked' END;
+                        WHEN p_outcome = 'blocked' THEN 'upstream_blocked'
+                        WHEN v_stays THEN job.reason END;
   v_due timestamptz;
   -- When a slice is tried again that the platform did not serve: the pause doubles with each consecutive setback.
   v_seconds double precision := CASE WHEN v_is_setback THEN least(900, 30 * 2 ^ least(job.setbacks, 10))
                                      -- Other calls hold the rest of the quota, for as long as they run.
-                                     WHEN p_outcome = 'quota_reserved' THEN 5 ELSE p_seconds END;
+                                     WHEN p_outcome = 'quota_reserved' THEN 5
+                                     -- What costs nothing is looked for again.
+                                     WHEN p_outcome = 'without_quota' THEN 3600 ELSE p_seconds END;
 BEGIN
   v_state := CASE WHEN p_outcome = 'organization_deleted' THEN 'canceled'
                   WHEN v_not_found OR p_outcome = 'without_quota' AND job.request::jsonb ->> 'onQuota' = 'fail' THEN 'failed'
@@ -105,12 +110,12 @@ BEGIN
     END IF;
     v_reason := coalesce(v_reason, CASE WHEN job.reason IN ('list_incomplete', 'channel_not_found') THEN job.reason END);
   END IF;
-  -- The other pauses last until something outside of the job changes.
-  IF v_is_check OR v_state = 'running' OR v_state = 'paused' AND v_reason = 'upstream_blocked' THEN
+  -- A pause for the plan lasts until that changes.
+  IF v_is_check OR v_state IN ('running', 'paused') AND v_reason IS DISTINCT FROM 'plan_changed' THEN
     v_due := v_now + make_interval(secs => v_seconds);
   END IF;
   job.setbacks := CASE WHEN v_is_setback THEN job.setbacks + 1
-                       WHEN p_outcome IN ('stopped', 'busy') OR v_unserved AND job.reason = 'upstream_blocked' THEN job.setbacks
+                       WHEN p_outcome IN ('stopped', 'busy') OR v_stays THEN job.setbacks
                        ELSE 0 END;
   IF job.finished_at IS NULL AND job.reason IS DISTINCT FROM 'paused_by_caller' THEN
     job.state := v_state;

@@ -85,8 +85,8 @@ CREATE OR REPLACE FUNCTION job_refusal(
             FROM jobs WHERE organization_id = p_organization_id) job
 $$;
 
--- Creates a job or a subscription, of which p_job has the columns, or finds the one with the same idempotency key. A job of
--- videos, whose IDs p_job has too, has its list at once. p_unfinished_max is that of jobs or that of subscriptions. Locks the
+-- Creates a job or a subscription, of which p_job has the columns, or finds the one with the same idempotency key, which can be
+-- one of several, and of which the caller compares the request. A job of videos, whose IDs p_job has too, has its list at once. p_unfinished_max is that of jobs or that of subscriptions. Locks the
 -- organization before the job, as job_resume and job_commit_slice do. No row for an organization that was deleted.
 CREATE OR REPLACE FUNCTION job_create(
   p_job json, p_unfinished_max integer, p_stored_max integer, p_bytes_max double precision,
@@ -104,9 +104,10 @@ BEGIN
   IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
     RETURN;
   END IF;
-  SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id AND idempotency_key = v_new.idempotency_key;
+  SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id
+    AND idempotency_key IN (v_new.idempotency_key, p_job ->> 'former_idempotency_key') ORDER BY created_at LIMIT 1;
   IF FOUND THEN
-    outcome := CASE WHEN job.request::jsonb <> v_new.request::jsonb THEN 'conflict' ELSE 'known' END;
+    outcome := 'known';
   ELSE
     v_count := least(v_new.video_limit, json_array_length(v_videos));
     outcome := coalesce(job_refusal(v_new.organization_id, v_follows, v_count, p_unfinished_max, p_stored_max, p_bytes_max,
@@ -114,10 +115,12 @@ BEGIN
   END IF;
   IF outcome = 'created' THEN
     INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request, video_limit, results_seconds, created_at,
-                      next_run_at, listed_at, total, last_position, check_seconds, state, next_check_at)
+                      next_run_at, listed_at, total, last_position, check_seconds, state, next_check_at, labels,
+                      channel_id, channel)
       VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.idempotency_key, v_new.request, v_new.video_limit,
               v_new.results_seconds, v_now, v_now, CASE WHEN v_count > 0 THEN v_now END, v_count, v_count,
-              v_new.check_seconds, CASE WHEN v_follows THEN 'running' ELSE 'queued' END, CASE WHEN v_follows THEN v_now END)
+              v_new.check_seconds, CASE WHEN v_follows THEN 'running' ELSE 'queued' END, CASE WHEN v_follows THEN v_now END,
+              coalesce(v_new.labels, '{}'), v_new.channel_id, v_new.channel)
       RETURNING * INTO job;
     -- Nothing is listed about them.
     INSERT INTO job_videos (job_id, position, video_id, upload)

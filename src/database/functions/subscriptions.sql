@@ -10,11 +10,12 @@ RETURNS timestamptz LANGUAGE sql STABLE AS $$
 $$;
 
 -- When a subscription has its next slice: the next check, or a pending video before it, but none of them before p_videos_at.
--- While it is paused it has checks only, or nothing until its caller or its plan lets it go on.
+-- While it is paused it has checks only, or nothing until its caller or its plan lets it go on; without quota it has both, for
+-- what costs nothing.
 CREATE OR REPLACE FUNCTION subscription_next_run(p_job jobs, p_videos_at timestamptz)
 RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  IF p_job.state = 'paused' THEN
+  IF p_job.state = 'paused' AND p_job.reason <> 'plan_limit_exceeded' THEN
     RETURN CASE WHEN p_job.reason NOT IN ('paused_by_caller', 'plan_changed') THEN p_job.next_check_at END;
   ELSIF p_job.next_check_at <= p_videos_at THEN
     RETURN p_job.next_check_at;
@@ -24,12 +25,16 @@ BEGIN
   RETURN least(p_job.next_check_at, (SELECT min(retry_at) FROM job_videos WHERE job_id = p_job.id AND state = 'pending'));
 END $$;
 
--- Changes the interval of a subscription, and pauses it or lets it go on with a check, which is requested as by
+DROP FUNCTION IF EXISTS subscription_change(text, text, integer, text, double precision, text);
+DROP FUNCTION IF EXISTS subscription_change(text, text, integer, text, double precision);
+
+-- Changes the interval of a subscription and fields of its request, and pauses it or lets it go on with a check, which is requested as by
 -- subscription_check: it is due p_seconds_min after the last request. Null for what stays. p_state is 'running' or 'paused'. A
 -- running slice keeps its claim, so that what it fetches is stored and charged. One that changes is charged to p_key_id from then on,
 -- as by job_resume.
 CREATE OR REPLACE FUNCTION subscription_change(
-  p_organization_id text, p_id text, p_check_seconds integer, p_state text, p_seconds_min double precision, p_key_id text
+  p_organization_id text, p_id text, p_check_seconds integer, p_state text, p_seconds_min double precision,
+  p_key_id text DEFAULT NULL, p_request jsonb DEFAULT NULL
 ) RETURNS TABLE (old_state text, old_job jobs, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
@@ -48,6 +53,11 @@ BEGIN
       job.next_check_at := subscription_tick(job.channel_id, p_check_seconds, v_now);
     END IF;
   END IF;
+  IF p_request <> '{}' THEN
+    job.created_request := coalesce(job.created_request, job.request);
+    job.request := job.request::jsonb || p_request;
+    job.labels := coalesce(p_request -> 'labels', job.labels);
+  END IF;
   IF p_state = 'paused' THEN
     job := job_transition(job, 'pause');
   ELSIF p_state = 'running' AND job.state = 'paused' THEN
@@ -62,19 +72,13 @@ BEGIN
   IF job IS DISTINCT FROM old_job THEN
     job.key_id := coalesce(p_key_id, job.key_id);
   END IF;
-  UPDATE jobs SET key_id = job.key_id, check_seconds = job.check_seconds, next_check_at = job.next_check_at, state = job.state, reason = job.reason,
+  UPDATE jobs SET key_id = job.key_id, request = job.request, created_request = job.created_request, labels = job.labels,
+      check_seconds = job.check_seconds, next_check_at = job.next_check_at, state = job.state, reason = job.reason,
       setbacks = job.setbacks, unread_since = job.unread_since, check_requested_at = job.check_requested_at,
       continuation = job.continuation, next_run_at = subscription_next_run(job, greatest(job.next_run_at, v_now))
     WHERE id = p_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
-
--- For processes of version 1.0.
-CREATE OR REPLACE FUNCTION subscription_change(
-  p_organization_id text, p_id text, p_check_seconds integer, p_state text, p_seconds_min double precision
-) RETURNS TABLE (old_state text, job jobs) LANGUAGE sql VOLATILE AS $$
-  SELECT old_state, job FROM subscription_change(p_organization_id, p_id, p_check_seconds, p_state, p_seconds_min, NULL)
-$$;
 
 -- Makes a check due at once, which reads the list from its first page, after the one that is running; and the pending videos
 -- too, for which that is not one of their tries: decided_at keeps the time of the next one. Nothing changes, and
@@ -178,13 +182,13 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Stores an event for each result of a slice, in their order. Each names where the feed goes on with it.
+-- Stores an event for each result of a slice, in their order. Each names the address that returns that result alone.
 CREATE OR REPLACE FUNCTION subscription_upload_events(p_job jobs, p_events json[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   PERFORM webhook_enqueue(
       p_job.organization_id, CASE WHEN event->>'code' IS NULL THEN 'upload.ready' ELSE 'upload.failed' END,
-      jsonb_build_object('subscriptionId', p_job.id) || event::jsonb || jsonb_build_object(
-        'results', format('/subscriptions/%s/results?after=%s', p_job.id, p_job.succeeded + p_job.failed + place - 1)))
+      jsonb_build_object('subscriptionId', p_job.id, 'labels', p_job.labels) || event::jsonb || jsonb_build_object(
+        'results', result_address(p_job, p_job.succeeded + p_job.failed + place::integer)))
     FROM unnest(p_events) WITH ORDINALITY AS decided (event, place) ORDER BY place;
 END $$;
 
@@ -195,17 +199,18 @@ DECLARE
   v_removed record;
 BEGIN
   WITH oldest AS (
-    SELECT position, sequence, octet_length(entry) AS bytes, decided_at FROM job_videos
+    SELECT position, sequence, mark, octet_length(entry) AS bytes, decided_at FROM job_videos
       WHERE job_id = p_job.id AND sequence > p_job.expired_sequence ORDER BY sequence LIMIT p_rows_max
   ), removed AS (
-    UPDATE job_videos video SET state = 'seen', upload = '{}', cached = NULL, sequence = NULL, error_code = NULL,
+    UPDATE job_videos video SET state = 'seen', upload = '{}', cached = NULL, sequence = NULL, mark = NULL, error_code = NULL,
         entry = NULL, entry_bytes = NULL, entry_crc = NULL
       FROM oldest WHERE video.job_id = p_job.id AND video.position = oldest.position AND oldest.decided_at <= v_until
-      RETURNING oldest.sequence, oldest.bytes
+      RETURNING oldest.sequence, oldest.mark, oldest.bytes
   )
-  SELECT count(*) AS videos, max(sequence) AS sequence, coalesce(sum(bytes), 0) AS bytes INTO v_removed FROM removed;
+  SELECT count(*) AS videos, max(sequence) AS sequence, (array_agg(mark ORDER BY sequence DESC))[1] AS mark,
+         coalesce(sum(bytes), 0) AS bytes INTO v_removed FROM removed;
   UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes,
-      expired_sequence = coalesce(v_removed.sequence, expired_sequence),
+      expired_sequence = coalesce(v_removed.sequence, expired_sequence), expired_mark = coalesce(v_removed.mark, expired_mark),
       remove_at = (SELECT decided_at + make_interval(secs => results_seconds) FROM job_videos
                      WHERE job_id = p_job.id AND sequence > p_job.expired_sequence ORDER BY sequence LIMIT 1)
     WHERE id = p_job.id;

@@ -41,12 +41,12 @@ const PLATFORM_PAGES = new Set(
 export function parseChannelReference(text: string): ChannelReference | undefined {
   if (text.length > REFERENCE_LENGTH_MAX) return undefined;
   const reference = decodedName(text);
+  if (reference.startsWith('@')) return parseHandle(reference.slice(1));
   const url = parsePageUrl(reference);
   // Not every host of pages has channels: `youtu.be` has videos only, and `music.youtube.com` artists.
   if (url && url.host !== 'youtube.com') return undefined;
   if (url) return parsePath(url.segments.map(decodedName));
   if (CHANNEL_ID.test(reference)) return { kind: 'id', id: reference };
-  if (reference.startsWith('@')) return parseHandle(reference.slice(1));
   // The platform's host names match the characters of a handle, but are none.
   return parsePageUrl(`${reference}/-`) ? undefined : parseHandle(reference);
 }

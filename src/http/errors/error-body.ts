@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ERROR_STATUSES, type ErrorCode } from '../../domain/error-codes.js';
+import { ERROR_CODES } from '../../domain/error-codes.js';
 import type { DomainError, ErrorFields } from '../../domain/errors.js';
 import { count, dateTime } from '../../domain/schema-fields.js';
 
@@ -29,14 +29,20 @@ const ONLY_SOME = {
   feature: z.string().describe('With `feature_not_in_plan`: the feature that the plan does not include.'),
   plan: z.string().describe('With `feature_not_in_plan`: the current plan of the organization.'),
   requiredPlan: z.string().describe('With `feature_not_in_plan`: the lowest plan that includes the feature.'),
-  oldest: count(
-    'With `results_expired` of a subscription: the cursor (`after`) of the oldest results that are stored.',
+  oldest: z
+    .string()
+    .describe(
+      'With `results_expired` of a subscription or the feed, and with `cursor_unknown`: the `after` to continue with, before the oldest ' +
+        'result that is stored.',
+    ),
+  expired: count(
+    'With `results_expired` of a subscription or the feed: how many entries after the cursor have expired.',
   ),
 };
 
 const ErrorDto = z
   .object({
-    code: z.enum(Object.keys(ERROR_STATUSES) as ErrorCode[]).describe('A stable error code.'),
+    code: z.enum(ERROR_CODES).describe('A stable error code.'),
     message: z.string().describe('A message for developers. Its wording may change; match on `code` instead.'),
     retryable: z.boolean().describe('Whether the same request can succeed later.'),
     requestId: z.string().describe('Identifies the request in the logs of the service. Also sent as `X-Request-Id`.'),

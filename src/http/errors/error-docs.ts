@@ -1,6 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { ApiParam, type ApiResponseOptions, type OpenAPIObject } from '@nestjs/swagger';
+import { ERRORS } from '../../domain/error-codes.js';
 import {
   ChannelNotFoundError,
   ConcurrencyLimitReachedError,
@@ -8,7 +9,6 @@ import {
   InternalError,
   InvalidApiKeyError,
   invalidField,
-  InvalidRequestError,
   PlanLimitExceededError,
   PlaylistNotFoundError,
   RequestRateExceededError,
@@ -17,7 +17,7 @@ import {
   TooManyFailedAuthenticationsError,
   UpstreamError,
   VideoNotFoundError,
-  type DomainError,
+  DomainError,
   type QuotaState,
 } from '../../domain/errors.js';
 import { MethodNotAllowedError, UnauthorizedError } from './http-errors.js';
@@ -27,7 +27,6 @@ import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../routes/limit-headers.js';
 import { refTo } from '../routes/response-docs.js';
 import type { Declared, Route } from '../routes/routes.js';
 
-const INVALID_REQUEST = 'A parameter or a field is invalid';
 const REQUEST_ID = '3f0c2f5e-8a1b-4c55-9f5e-0d8f1a7c6b21';
 
 /** An error of an operation in the OpenAPI document. Code, message and fields are those of the error that is thrown. */
@@ -44,14 +43,17 @@ const QUOTA: QuotaState = {
   asOf: new Date('2026-11-20T16:00:00Z'),
 };
 
+/** The example of an error with the title of its code. */
+function exampleOf(error: DomainError): ErrorExample {
+  const stated = ERRORS[error.code];
+  return { title: 'title' in stated ? stated.title : error.message, error };
+}
+
 /** The errors that more than one operation has. */
 const EXAMPLES = {
-  invalid_request: {
-    title: INVALID_REQUEST,
-    error: invalidField('page', '"page" is not a parameter of this operation.'),
-  },
-  unauthorized: { title: 'The API key is missing', error: new UnauthorizedError() },
-  invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError('revoked') },
+  invalid_request: exampleOf(invalidField('page', '"page" is not a parameter of this operation.')),
+  unauthorized: exampleOf(new UnauthorizedError()),
+  invalid_api_key: exampleOf(new InvalidApiKeyError('revoked')),
   read_scope_missing: {
     title: 'The API key or the access token may not read',
     error: new ScopeMissingError('read', 'client'),
@@ -60,24 +62,18 @@ const EXAMPLES = {
     title: 'The API key or the access token may read only',
     error: new ScopeMissingError('write', 'key'),
   },
-  plan_limit_exceeded: {
-    title: 'The request could exceed the monthly quota',
-    error: new PlanLimitExceededError(QUOTA, 25, 7),
-  },
+  plan_limit_exceeded: exampleOf(new PlanLimitExceededError(QUOTA, 25, 7)),
   key_limit_exceeded: {
     title: 'The request could exceed the monthly limit of the API key',
     error: new PlanLimitExceededError({ ...QUOTA, key: { limit: 500, used: 497, reserved: 0 } }, 25, 3),
   },
-  channel_not_found: { title: 'The channel does not exist', error: new ChannelNotFoundError() },
-  video_not_found: { title: 'The text is not a reference to a video', error: new VideoNotFoundError() },
-  playlist_not_found: { title: 'The playlist does not exist', error: new PlaylistNotFoundError() },
+  channel_not_found: exampleOf(new ChannelNotFoundError()),
+  video_not_found: exampleOf(new VideoNotFoundError()),
+  playlist_not_found: exampleOf(new PlaylistNotFoundError()),
   playlist_private: { title: 'The playlist is private', error: new PlaylistNotFoundError('private') },
   body_not_json: { title: 'The body is not JSON', error: unsupportedBody() },
-  method_not_allowed: { title: 'The endpoint does not support the method', error: new MethodNotAllowedError('GET') },
-  rate_limited: {
-    title: 'The rate limit of the key or organization is exceeded',
-    error: new RequestRateExceededError(60, 12),
-  },
+  method_not_allowed: exampleOf(new MethodNotAllowedError('GET')),
+  rate_limited: exampleOf(new RequestRateExceededError(60, 12)),
   concurrency_limited: {
     title: 'The API key or its organization has too many requests for transcripts, uploads and job results in progress',
     error: new ConcurrencyLimitReachedError(10, 2),
@@ -90,31 +86,25 @@ const EXAMPLES = {
     title: 'Too many requests without a valid admin token from this address',
     error: new TooManyFailedAuthenticationsError('admin token', 42),
   },
-  internal_error: { title: 'An unexpected error occurred', error: new InternalError() },
-  upstream_failure: { title: 'YouTube could not be read', error: new UpstreamError('upstream_failure') },
-  upstream_blocked: { title: 'YouTube blocks the service', error: new UpstreamError('upstream_blocked') },
-  service_unavailable: {
-    title: 'The database is unavailable, or the service is shutting down',
-    error: new DatabaseUnavailableError(5),
-  },
+  internal_error: exampleOf(new InternalError()),
+  upstream_failure: exampleOf(new UpstreamError('upstream_failure')),
+  upstream_blocked: exampleOf(new UpstreamError('upstream_blocked')),
+  service_unavailable: exampleOf(new DatabaseUnavailableError(5)),
   at_capacity: {
     title: 'The service has too many requests for transcripts, uploads and job results in progress',
     error: new ServiceAtCapacityError(2),
   },
-  upstream_busy: {
-    title: 'The queue to YouTube is too long for the deadline',
-    error: new UpstreamError('upstream_busy', undefined, 40),
-  },
-  upstream_timeout: { title: 'YouTube did not respond in time', error: new UpstreamError('upstream_timeout') },
+  upstream_busy: exampleOf(new UpstreamError('upstream_busy', undefined, 40)),
+  upstream_timeout: exampleOf(new UpstreamError('upstream_timeout')),
 } satisfies Record<string, ErrorExample>;
 
-type DocumentedError = keyof typeof EXAMPLES | ErrorExample | InvalidRequestError;
+type DocumentedError = keyof typeof EXAMPLES | ErrorExample | DomainError;
 
 const DOCUMENTED = 'documented-errors';
 
 /**
- * The errors that a guard, a controller or a handler adds to its operations. Those of the parameters, the body and the method
- * follow from the route. An `InvalidRequestError` is an example of what its validation refuses.
+ * The errors that a guard, a controller or a handler adds to its operations: a common one by its name, or an error with the title of
+ * its code or a more exact one. Those of the parameters, the body and the method follow from the route.
  */
 export function ApiErrors(...errors: DocumentedError[]): MethodDecorator & ClassDecorator {
   return <T>(target: object, _name?: string | symbol, handler?: TypedPropertyDescriptor<T>): void => {
@@ -188,13 +178,14 @@ function errorsOf({ declaredBy, method, query, bodyBytesMax, scope }: Route): Er
   const common: unknown[] = ['method_not_allowed', ...documented];
   const own = documented.flatMap((given) => {
     if (typeof given === 'string') return [];
-    return given instanceof InvalidRequestError ? { title: INVALID_REQUEST, error: given } : given;
+    return given instanceof DomainError ? exampleOf(given) : given;
   });
   if (METHODS_WITH_BODY.includes(method)) {
     common.push('body_not_json');
     own.push({ title: 'The body is too large', error: bodyTooLarge(bodyBytesMax) });
   }
-  if (query !== 'any' && !own.some(({ title }) => title === INVALID_REQUEST)) common.push('invalid_request');
+  if (query !== 'any' && !own.some(({ title }) => title === EXAMPLES.invalid_request.title))
+    common.push('invalid_request');
   return [...Object.entries(EXAMPLES).flatMap(([name, example]) => (common.includes(name) ? example : [])), ...own];
 }
 

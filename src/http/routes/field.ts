@@ -1,6 +1,5 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
-import { Transform } from 'class-transformer';
 import { ValidateBy } from 'class-validator';
 import { redactApiKeys } from '../../domain/api-key-text.js';
 import { legiblePath } from '../server/request-paths.js';
@@ -72,18 +71,18 @@ function fieldsAt(prototype: object | null): Readonly<Record<string, FieldOf>> {
 /** States a field of a kind that no other class has. */
 export function field(kind: Kind, stated: Stated): PropertyDecorator {
   const { description, required = false, nullable = false, default: preset, example } = stated;
+  // OpenAPI 3.0 has it beside a type only.
+  const schema = { ...kind.schema, ...(nullable && { nullable }) };
   const docs = {
-    ...(kind.takesText ? { oneOf: [kind.schema, { type: 'string' }] } : kind.schema),
+    ...(kind.takesText ? { oneOf: [schema, { type: 'string' }] } : schema),
     ...{ description, required, example, default: preset },
-    ...(nullable && { nullable }),
   };
   const isAbsent = (value: unknown): boolean => (value === undefined && !required) || (value === null && nullable);
   const faultOf = (value: unknown, form: Form): string | undefined =>
     isAbsent(value)
       ? undefined
       : kind.fault(value, form)?.replace(/^must be /, nullable && form !== 'text' ? 'must be null or ' : '$&');
-  const rules = FORMS.flatMap((form) => [
-    Transform(({ value }: { value: unknown }) => valueOf(kind, value, form), { groups: [form] }),
+  const rules = FORMS.map((form) =>
     ValidateBy(
       {
         name: 'field',
@@ -94,7 +93,7 @@ export function field(kind: Kind, stated: Stated): PropertyDecorator {
       },
       { groups: [form] },
     ),
-  ]);
+  );
   return (target, property) => {
     const fields: unknown = Reflect.getOwnMetadata(FIELDS, target);
     const more = { [String(property)]: { kind, stated } };
@@ -106,7 +105,7 @@ export function field(kind: Kind, stated: Stated): PropertyDecorator {
 }
 
 /** The value that is written in a form, which can still be invalid. */
-function valueOf({ parse, takesText, normalize, fault }: Kind, written: unknown, form: Form): unknown {
+export function valueOf({ parse, takesText, normalize, fault }: Kind, written: unknown, form: Form): unknown {
   const isText = typeof written === 'string' && (form !== 'json' || takesText === true);
   const value = isText && parse ? parse(written) : written;
   return normalize && fault(value, form) === undefined ? normalize(value as never) : value;
@@ -137,16 +136,16 @@ export const Field = {
     rule = max === Infinity ? `an integer of at least ${min} in decimal digits` : `an integer from ${min} to ${max}`,
     ...stated
   }: Stated & { min: number; max?: number; cap?: number; rule?: string }): PropertyDecorator {
-    const capped = cap === undefined ? '' : `. Values above ${cap} are treated as ${cap}`;
+    const capped = cap === undefined ? [] : [`Values above ${cap} are treated as ${cap}`];
     const isValid = (value: unknown) => Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
     return field(
       {
         schema: { type: 'integer', minimum: min, ...(max < Infinity && { maximum: max }) },
         parse: fromDigits,
         ...(cap !== undefined && { normalize: (value: number) => Math.min(value, cap) }),
-        fault: (value) => (isValid(value) ? undefined : `must be ${rule}${capped}`),
+        fault: (value) => (isValid(value) ? undefined : [`must be ${rule}`, ...capped].join('. ')),
       },
-      stated,
+      { ...stated, description: [stated.description, ...capped.map((words) => `${words}.`)].join(' ') },
     );
   },
 
@@ -245,7 +244,7 @@ export function hasNoApiKey(text: string): boolean {
   return redactApiKeys(legible) === legible;
 }
 
-// Swagger's mapped types (`PickType` and others) look for class-validator and class-transformer by a `require` of their own,
+// Swagger's mapped types (`PickType` and others) look for class-validator by a `require` of their own,
 // which finds another copy than the bundle's, or none in the image: the class would lose its rules.
 
 type Union<Types extends readonly Type[]> = Types extends readonly [Type<infer First>, ...infer Rest extends Type[]]
@@ -271,11 +270,18 @@ export function Picked<T, Name extends keyof T & string>(
   return Part as Type<Pick<T, Name>>;
 }
 
-/** A class with the fields of another one, none of them required or with a default: what a caller can change. */
-export function OptionalFields<T>(type: Type<T>): Type<Partial<T>> {
+/**
+ * A class with the fields of another one, none of them required or with a default: what a caller can change.
+ *
+ * @param options.nullable whether null stands for the value of a field that is absent, of those without a default
+ */
+export function OptionalFields<T>(type: Type<T>, options: { nullable: true }): Type<{ [N in keyof T]?: T[N] | null }>;
+export function OptionalFields<T>(type: Type<T>): Type<Partial<T>>;
+export function OptionalFields<T>(type: Type<T>, options: { nullable?: true } = {}): Type<object> {
   class Changes {}
+  const optional = { required: false, default: undefined, impliedDefault: undefined };
   for (const [name, { kind, stated }] of Object.entries(fieldsOf(type)))
-    field(kind, { ...stated, required: false, default: undefined, impliedDefault: undefined })(Changes.prototype, name);
+    field(kind, { ...stated, ...optional, ...(defaultOf(stated) === undefined && options) })(Changes.prototype, name);
   return Changes;
 }
 
@@ -320,7 +326,7 @@ export function jsonSchemaOf(type: Type): { type: 'object' } & Record<string, un
 /** The fields of a request as a response repeats them: of what is absent, its default, an empty list or null. */
 export type Stored<T> = {
   [Name in keyof T]-?: undefined extends T[Name]
-    ? NonNullable<T[Name]> extends readonly unknown[]
+    ? NonNullable<T[Name]> extends readonly unknown[] | Readonly<Record<string, string>>
       ? NonNullable<T[Name]>
       : NonNullable<T[Name]> | null
     : T[Name];
@@ -348,5 +354,6 @@ export const defaultOf = ({ default: preset, impliedDefault }: Stated): string |
 
 /** What a response and a row have of a field that is absent. */
 export function absentValue({ kind, stated }: FieldOf): unknown {
-  return defaultOf(stated) ?? (kind.schema['type'] === 'array' ? [] : stated.required ? undefined : null);
+  const empty: Readonly<Record<string, unknown>> = { array: [], object: {} };
+  return defaultOf(stated) ?? empty[String(kind.schema['type'])] ?? (stated.required ? undefined : null);
 }

@@ -1,6 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Request } from 'express';
+import { ERRORS } from '../../domain/error-codes.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { ApiErrors } from '../errors/error-docs.js';
 import { hasNoApiKey } from './field.js';
@@ -12,7 +13,7 @@ export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 
 /** The idempotency key was used for another request. */
 export class IdempotencyConflictError extends DomainError {
-  constructor(message = 'This idempotency key was used with a different request. Use a new key for a new request.') {
+  constructor(message: string = ERRORS.idempotency_conflict.message) {
     super('idempotency_conflict', message);
   }
 }
@@ -43,10 +44,7 @@ export function idempotencyKey(request: Request): string | undefined {
  */
 export function ApiIdempotencyKey(created: string, until = `stored as long as the ${created}`): MethodDecorator {
   return applyDecorators(
-    ApiErrors({
-      title: 'The Idempotency-Key was used with another request',
-      error: new IdempotencyConflictError(),
-    }),
+    ApiErrors(new IdempotencyConflictError()),
     ApiHeader({
       name: IDEMPOTENCY_KEY,
       required: false,

@@ -1,13 +1,12 @@
 import type { ArgumentMetadata, PipeTransform, Type } from '@nestjs/common';
-import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import { invalidField, InvalidRequestError, type InvalidField } from '../../domain/errors.js';
 import { unknownParameterMessage, unknownParameters } from '../../domain/unknown-parameter.js';
 import { createRedactor, type Redactor } from '../../observability/logging/logger.js';
-import { absentValue, defaultOf, Field, fieldsOf, type FieldOf, type Form, type Stored } from './field.js';
+import { absentValue, defaultOf, Field, fieldsOf, valueOf, type FieldOf, type Form, type Stored } from './field.js';
 
 const NAME_SHOWN_MAX = 80;
-/** Far above any value of the interface, far below what exhausts the stack of class-transformer, which recurses. */
+/** Far above any value of the interface, far below what exhausts the stack of what recurses. */
 const NESTING_LEVELS_MAX = 32;
 
 export const PAGE_SIZE_DEFAULT = 25;
@@ -19,7 +18,7 @@ export class PageQueryDto {
     min: 1,
     cap: PAGE_SIZE_MAX,
     default: PAGE_SIZE_DEFAULT,
-    description: `The maximum number of entries of the list to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
+    description: 'The maximum number of entries of the list to return.',
   })
   limit: number;
 
@@ -52,11 +51,11 @@ export function readInput<T extends object>(
   const fields = Object.entries(fieldsOf(type));
   const given: ReadonlyMap<string, unknown> = new Map(isObjectOrArray(input) ? Object.entries(input) : []);
   const repeated = [...given].flatMap(([name, value]) => (form === 'text' && typeof value !== 'string' ? [name] : []));
-  const written = fields.flatMap(([name, { stated }]) => {
+  const written = fields.flatMap(([name, { kind, stated }]) => {
     const value = given.get(name) ?? (given.get(name) === null ? null : defaultOf(stated));
-    return value === undefined ? [] : [[name, value]];
+    return value === undefined ? [] : [[name, valueOf(kind, value, form)]];
   });
-  const read = plainToInstance(type, Object.fromEntries(written) as object, { groups: [form] });
+  const read = Object.assign(new type(), Object.fromEntries(written) as object);
   const names = fields.map(([name]) => name);
   const wrong = validateSync(read, { groups: [form], stopAtFirstError: true, forbidUnknownValues: false }).map(
     ({ property: field, constraints = {} }): InvalidField => ({ field, message: Object.values(constraints).join(' ') }),
@@ -65,14 +64,14 @@ export function readInput<T extends object>(
   const details = [
     ...repeated.flatMap((field) => (names.includes(field) ? [{ field, message: `${field} must be given once.` }] : [])),
     ...wrong.filter(({ field }) => !repeated.includes(field)),
-    ...unknownParameters(unknown, (name) => {
-      const shown = redact(name).slice(0, NAME_SHOWN_MAX);
-      // Of `limit[]=1` it is `limit`, as the caller meant it.
-      return { field: shown.split('[', 1)[0] || shown, message: unknownParameterMessage(shown, of, names) };
-    }),
   ];
-  if (details.length > 0) throw new InvalidRequestError(details);
-  return read;
+  if (details.length === 0 && unknown.length === 0) return read;
+  const unknownDetails = unknownParameters(unknown, (name) => {
+    const shown = redact(name).slice(0, NAME_SHOWN_MAX);
+    // Of `limit[]=1` it is `limit`, as the caller meant it.
+    return { field: shown.split('[', 1)[0] || shown, message: unknownParameterMessage(shown, of, names) };
+  });
+  throw new InvalidRequestError([...details, ...unknownDetails]);
 }
 
 /** Also of a body that its handler reads: what it calls recurses too. */

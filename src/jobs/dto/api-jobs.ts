@@ -3,18 +3,32 @@ import { ApiOkResponse } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey } from '../../auth/auth.decorators.js';
 import { ApiId, type ErrorExample } from '../../http/errors/error-docs.js';
+import { idempotencyKey } from '../../http/routes/idempotency-key.js';
 import { contentOf, type Model, refTo } from '../../http/routes/response-docs.js';
 import { requestContext } from '../../http/server/request-context.js';
 import { ENTRY_HEADERS } from '../../transcripts/dto/api-transcripts.js';
-import { NDJSON } from '../../transcripts/response/transcripts-response.js';
+import { MARKDOWN, NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { JobFinishedError, ResultsExpiredError, StoredResultsLimitError, TooManyJobsError } from '../job.js';
+import type { Idempotency } from '../job-store.js';
 import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
+import { CursorExpiredError, CursorUnknownError } from '../results/cursor.js';
+import type { ResultsOwner } from '../results/results-response.js';
 import { RUNNING_JOB_EXAMPLE } from './job.dto.js';
 import { SUBSCRIPTION_EXAMPLE } from './subscription.dto.js';
 
 export const RESULTS_EXPIRED: ErrorExample = {
   title: 'The results were deleted at `expiresAt`',
   error: new ResultsExpiredError('2026-11-23T16:21:44.000Z'),
+};
+
+export const CURSOR_EXPIRED: ErrorExample = {
+  title: 'Results after the cursor have expired',
+  error: new CursorExpiredError('41.nB3kQz0A', 12),
+};
+
+export const CURSOR_UNKNOWN: ErrorExample = {
+  title: 'The cursor is of a time after that to which the database was restored',
+  error: new CursorUnknownError('41.nB3kQz0A'),
 };
 
 export const TOO_MANY_JOBS: ErrorExample = {
@@ -40,6 +54,12 @@ export function organizationOf(request: Request, variant: JobVariant, id: string
   const { caller, log } = requestContext(request);
   if (JOB_VARIANTS[variant].idForm.test(id)) log[`${variant}Id`] = id;
   return caller.organization.id;
+}
+
+/** @throws InvalidRequestError */
+export function idempotencyOf(request: Request): Idempotency | undefined {
+  const key = idempotencyKey(request);
+  return key === undefined ? undefined : { key };
 }
 
 /** The header of a response that has created something. */
@@ -70,18 +90,25 @@ export function OnJob(variant: JobVariant, limits?: { limitsConcurrency: boolean
   return applyDecorators(OnJobs(variant, limits), ApiJobId(variant));
 }
 
-/** Documents the two forms of the results of a job or a subscription. @param lines the example as NDJSON */
-export function ApiResults(
-  type: Model,
-  variant: JobVariant,
-  example: object,
-  lines: readonly object[],
-): MethodDecorator {
-  const position = variant === 'job' ? '`position`, ' : '';
+const MARKDOWN_EXAMPLE = `- \`video_private\`: https://www.youtube.com/watch?v=hl-private_
+
+The next entries: \`after=41.nB3kQz0A\`
+`;
+
+/** What a line of NDJSON states beside an entry, and the last line beside `next`. */
+const LINE_FIELDS: Record<ResultsOwner, { entry: string; summary: string }> = {
+  job: { entry: '`position`, ', summary: '`summary`, `next` and `job`' },
+  subscription: { entry: '', summary: '`summary`, `next` and `subscription`' },
+  feed: { entry: '`subscriptionId`, `channel`, `labels`, ', summary: '`next`' },
+};
+
+/** Documents the forms of results. @param lines the example as NDJSON */
+export function ApiResults(type: Model, of: ResultsOwner, example: object, lines: readonly object[]): MethodDecorator {
+  const { entry, summary } = LINE_FIELDS[of];
   return applyDecorators(
     ApiOkResponse({
       description:
-        'Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on.',
+        'Entries in the order in which they became final. JSON and Markdown (`Accept: text/markdown`) are a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on.',
       headers: { Vary: ENTRY_HEADERS.Vary },
       ...contentOf(
         { schema: refTo(type), example },
@@ -90,11 +117,15 @@ export function ApiResults(
             schema: {
               type: 'string',
               description:
-                `One JSON object per line, with a \`type\`: a \`result\` with the fields \`cursor\`, ${position}and \`result\` for each entry, and ` +
-                `last \`summary\` with the fields \`summary\`, \`next\` and \`${variant}\`. A body without the last line is incomplete: request ` +
+                `One JSON object per line, with a \`type\`: a \`result\` with the fields \`cursor\`, ${entry}and \`result\` for each entry, and ` +
+                `last \`summary\` with ${summary}. A body without the last line is incomplete: request ` +
                 '`after` with the last `cursor` that was received.',
             },
             example: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+          },
+          [MARKDOWN]: {
+            schema: { type: 'string', description: 'A section for each entry, and last the `after` of the next page.' },
+            example: MARKDOWN_EXAMPLE,
           },
         },
       ),

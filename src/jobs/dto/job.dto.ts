@@ -24,6 +24,9 @@ export class JobRequestDto extends StoredFields(JobFields) {
   videos: number | null;
 }
 
+/** The labels of a job or a subscription. */
+export const labels = z.record(z.string(), z.string()).describe('Your own pairs.');
+
 /** `total = succeeded + failed + pending` and `succeeded = cached + fetched` hold at any moment. */
 export const JobSummaryDto = z
   .object({
@@ -62,6 +65,7 @@ export const JobDto = z
     channel: orNull(Channel, 'The channel. Null until it was looked up, and for a job that names none.'),
     playlist: orNull(Playlist, 'The playlist. Null until it was looked up, and for a job that names none.'),
     request: instanceOf(JobRequestDto).describe('The request that created the job.'),
+    labels,
     summary: JobSummaryDto.describe('Counts of the videos of the job.'),
     hidden: count(
       'How many videos YouTube counts in the list beyond those that it lists, when it was last read to its end. They are ' +
@@ -100,10 +104,10 @@ export const JobResultsDto = z
         }),
       )
       .describe('Entries of the job in the order in which they became final.'),
-    next: count(
+    next: textOrNull(
       'The `after` of the next page. Null at the end of a finished job only: while the job runs, request `after=next` again ' +
         'later.',
-    ).nullable(),
+    ),
     job: JobDto.describe('The job at the time of the last entry.'),
   })
   .meta({ id: 'JobResults' });
@@ -115,6 +119,7 @@ const REPORTED_STATES = ['completed', 'failed', 'paused', 'canceled'] as const;
 const JobEventData = z
   .object({
     jobId: z.string().describe('The ID of the job: its results are at `GET /jobs/{id}/results`.'),
+    labels,
     state: z.enum(REPORTED_STATES).describe('The state that the job has entered.'),
     reason: textOrNull('As `reason` of the job. Null when the state has none.'),
     channelId: textOrNull('The ID of the channel. Null when it was not found yet, and for a job that names none.'),
@@ -140,6 +145,7 @@ export const NEW_JOB_EXAMPLE = {
   channel: null,
   playlist: null,
   request: { ...storedForm(JobFields, { channel: '@harbourlight', languages: ['en', 'de'] }), videos: null },
+  labels: {},
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
   hidden: 0,
   createdAt: '2026-11-20T16:00:00.000Z',
@@ -167,14 +173,19 @@ export const CANCELED_JOB_EXAMPLE = {
 
 export const JOBS_PAGE_EXAMPLE = { jobs: [RUNNING_JOB_EXAMPLE], next: null } satisfies JobsPageDto;
 
+/** Of the two entries of an example. */
+export const CURSORS_EXAMPLE = ['1.nB3kQz0A', '2.7tXw_uRe'] as const;
+
 /** The first two entries of a running job. */
 export const RESULTS_EXAMPLE = {
   results: TRANSCRIPTS_EXAMPLE.results.map((entry, index) => ({ position: index + 1, ...entry })),
-  next: 2,
+  next: CURSORS_EXAMPLE[1],
   job: RUNNING_JOB_EXAMPLE,
 } satisfies JobResultsDto;
 
 export const RESULTS_LINES_EXAMPLE = [
-  ...RESULTS_EXAMPLE.results.map((result, at) => ({ type: 'result', cursor: at + 1, position: at + 1, result })),
-  { type: 'summary', summary: RUNNING_JOB_EXAMPLE.summary, next: 2, job: RUNNING_JOB_EXAMPLE },
+  ...RESULTS_EXAMPLE.results.map((result, at) => ({
+    ...{ type: 'result', cursor: CURSORS_EXAMPLE[at], position: at + 1, result },
+  })),
+  { type: 'summary', summary: RUNNING_JOB_EXAMPLE.summary, next: CURSORS_EXAMPLE[1], job: RUNNING_JOB_EXAMPLE },
 ];

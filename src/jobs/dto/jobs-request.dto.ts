@@ -2,10 +2,12 @@ import { ApiSchema } from '@nestjs/swagger';
 import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/references/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/references/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
-import { Field } from '../../http/routes/field.js';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/routes/validation.js';
+import { Field, field } from '../../http/routes/field.js';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PageQueryDto } from '../../http/routes/validation.js';
 import { Kinds, Since, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
+import { CURSOR_KIND } from '../results/cursor.js';
+import { Label, Labels } from './labels.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
 export const UPLOADS_MAX = 2_147_483_647;
@@ -68,6 +70,9 @@ export class JobFields extends TextFields {
     hint: 'When the quota is used up: pause until there is more, or fail.',
   })
   onQuota: OnQuota;
+
+  @Labels()
+  labels?: Labels;
 }
 
 /** The body of a new job. */
@@ -87,7 +92,13 @@ export const NEW_JOB_BODIES = {
   videos: { summary: 'A list of videos', value: { videos: ['hl-dinghy__', 'https://youtu.be/hl-silent__'] } },
 } satisfies Record<string, { summary: string; value: Partial<CreateJobDto> }>;
 
-/** The query parameters of the results of a job. */
+/** The query of a list of jobs. */
+export class JobsQueryDto extends PageQueryDto {
+  @Label()
+  label?: string;
+}
+
+/** The query parameters of results. */
 export class ResultsQueryDto {
   @Field.integer({
     min: 1,
@@ -97,13 +108,10 @@ export class ResultsQueryDto {
   })
   limit?: number;
 
-  @Field.integer({
-    min: 0,
-    max: UPLOADS_MAX,
-    rule: 'the "next" value of a page',
+  @field(CURSOR_KIND, {
     description:
-      'The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one.',
+      'The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the oldest one that is stored.',
     hint: 'The `next` of the last result; by default the oldest stored one comes first.',
   })
-  after?: number;
+  after?: string;
 }

@@ -1,7 +1,7 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { z } from 'zod';
 import { page } from '../../domain/page.js';
-import { count, dateTime, dateTimeOrNull, textOrNull } from '../../domain/schema-fields.js';
+import { dateTime, dateTimeOrNull, textOrNull } from '../../domain/schema-fields.js';
 import { Channel, Upload } from '../../domain/transcript.js';
 import { StoredFields } from '../../http/routes/field.js';
 import { storedForm } from '../../http/routes/validation.js';
@@ -9,10 +9,10 @@ import { instanceOf, orNull } from '../../http/routes/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import { SUBSCRIPTION_REASONS, SUBSCRIPTION_STATES } from '../subscription.js';
-import { JobSummaryDto } from './job.dto.js';
+import { CURSORS_EXAMPLE, JobSummaryDto, labels } from './job.dto.js';
 import { CreateSubscriptionDto } from './subscriptions-request.dto.js';
 
-/** What a subscription was created with; `checkMinutes` can be changed later. */
+/** What a subscription was created with, and what of it was changed since then. */
 @ApiSchema({ name: 'SubscriptionRequest' })
 export class SubscriptionRequestDto extends StoredFields(CreateSubscriptionDto) {}
 
@@ -32,8 +32,21 @@ export const SubscriptionDto = z
           'the channel could not be read for three days, or was never found; it is tried again every day. `paused_by_caller`: until `state` is set to ' +
           '`active`. The others end by themselves. An active one can have `upstream_blocked`, `channel_not_found` or `list_incomplete` too, while it is tried again.',
       ),
-    channel: orNull(Channel, 'The channel. Null until it was looked up.'),
-    request: instanceOf(SubscriptionRequestDto).describe('The request that created the subscription.'),
+    channel: orNull(
+      Channel,
+      'The channel. Null until it was looked up, which a new subscription does unless YouTube does not respond.',
+    ),
+    request: instanceOf(SubscriptionRequestDto).describe(
+      'The request that created the subscription, with what was changed since then.',
+    ),
+    labels,
+    startFound: z
+      .boolean()
+      .nullable()
+      .describe(
+        'Whether the video of `start` was listed. When it was not, the subscription began as with `now`. Null until the first check, and ' +
+          'for another `start`.',
+      ),
     summary: JobSummaryDto.describe(
       'Counts of the uploads that were delivered or are pending, not of those that were listed before the start.',
     ),
@@ -51,19 +64,46 @@ export const SubscriptionsPageDto = page
   .meta({ id: 'Subscriptions' });
 export type SubscriptionsPageDto = z.infer<typeof SubscriptionsPageDto>;
 
+const next = z.string().describe('The `after` of the next request, also when there is nothing new yet.');
+
 /** Written as text by `ResultsResponse`, because stored entries are already JSON. */
 export const SubscriptionResultsDto = z
   .object({
     results: z.array(EntryDto).describe('Entries in the order in which they became final, each upload exactly once.'),
-    next: count('The `after` of the next request, also when there is nothing new yet.'),
+    next,
     subscription: SubscriptionDto.describe('The subscription at the time of the last entry.'),
   })
   .meta({ id: 'SubscriptionResults' });
 export type SubscriptionResultsDto = z.infer<typeof SubscriptionResultsDto>;
 
+/** An entry of the feed, which states whose it is. */
+const FeedEntryDto = z
+  .object({
+    subscriptionId: SubscriptionDto.shape.id,
+    channel: SubscriptionDto.shape.channel,
+    labels,
+    ...EntryDto.shape,
+  })
+  .meta({ id: 'FeedVideoTranscript' });
+
+/** Written as text by `ResultsResponse`. */
+export const FeedDto = z
+  .object({
+    results: z
+      .array(FeedEntryDto)
+      .describe(
+        'Entries of all subscriptions in the order in which they became final, each upload of a subscription once.',
+      ),
+    next,
+  })
+  .meta({ id: 'Feed' });
+export type FeedDto = z.infer<typeof FeedDto>;
+
 const UploadEventData = z
   .object({
     subscriptionId: SubscriptionDto.shape.id,
+    labels,
+    channel: SubscriptionDto.shape.channel,
     videoId: z.string().describe('The ID of the video.'),
     url: Upload.shape.url,
     title: Upload.shape.title,
@@ -71,7 +111,7 @@ const UploadEventData = z
     code: textOrNull('Of `upload.failed`: why there is no transcript, as `error.code` of the entry. Otherwise null.'),
     results: z
       .string()
-      .describe('The path of the feed from just before this entry: `/subscriptions/{id}/results?after={cursor}`.'),
+      .describe('The path that returns this entry alone: `/subscriptions/{id}/results?after={cursor}&limit=1`.'),
   })
   .meta({ id: 'UploadEventData' });
 
@@ -89,6 +129,7 @@ export const UploadEventDto = z
 const SubscriptionEventData = z
   .object({
     subscriptionId: SubscriptionDto.shape.id,
+    labels,
     state: z.literal('paused').describe('The state that the subscription has entered.'),
     reason: z.enum(SUBSCRIPTION_REASONS).describe('As `reason` of the subscription.'),
     channelId: textOrNull('The ID of the channel. Null when it was not found yet.'),
@@ -111,12 +152,15 @@ export const NEW_SUBSCRIPTION_EXAMPLE = {
   id: 'sub_6NfRk2pVx8ZbQ1mLtY4c9H',
   state: 'active',
   reason: null,
-  channel: null,
+  channel: TRANSCRIPTS_EXAMPLE.channel,
   request: storedForm(CreateSubscriptionDto, {
     channel: '@harbourlight',
     languages: ['en', 'de'],
     kinds: ['video'],
+    labels: { user: '42' },
   }),
+  labels: { user: '42' },
+  startFound: null,
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
   createdAt: '2026-11-20T16:00:00.000Z',
   checkedAt: null,
@@ -125,7 +169,6 @@ export const NEW_SUBSCRIPTION_EXAMPLE = {
 
 export const SUBSCRIPTION_EXAMPLE = {
   ...NEW_SUBSCRIPTION_EXAMPLE,
-  channel: TRANSCRIPTS_EXAMPLE.channel,
   summary: { total: 3, succeeded: 1, failed: 1, cached: 0, fetched: 1, pending: 1 },
   checkedAt: '2026-11-24T09:17:03.000Z',
   nextCheckAt: '2026-11-24T10:17:00.000Z',
@@ -143,14 +186,33 @@ export const SUBSCRIPTIONS_PAGE_EXAMPLE = {
   next: null,
 } satisfies SubscriptionsPageDto;
 
-/** The first two entries of a feed. */
-export const FEED_EXAMPLE = {
+/** The first two entries of a subscription. */
+export const RESULTS_EXAMPLE = {
   results: TRANSCRIPTS_EXAMPLE.results,
-  next: 2,
+  next: CURSORS_EXAMPLE[1],
   subscription: SUBSCRIPTION_EXAMPLE,
 } satisfies SubscriptionResultsDto;
 
+export const RESULTS_LINES_EXAMPLE = [
+  ...RESULTS_EXAMPLE.results.map((result, at) => ({ type: 'result', cursor: CURSORS_EXAMPLE[at], result })),
+  {
+    ...{ type: 'summary', summary: SUBSCRIPTION_EXAMPLE.summary },
+    ...{ next: CURSORS_EXAMPLE[1], subscription: SUBSCRIPTION_EXAMPLE },
+  },
+];
+
+const { id: subscriptionId, channel } = SUBSCRIPTION_EXAMPLE;
+const OF_SUBSCRIPTION = { subscriptionId, channel, labels: SUBSCRIPTION_EXAMPLE.labels };
+
+/** The first two entries of a feed. */
+export const FEED_EXAMPLE = {
+  results: TRANSCRIPTS_EXAMPLE.results.map((entry) => ({ ...OF_SUBSCRIPTION, ...entry })),
+  next: CURSORS_EXAMPLE[1],
+} satisfies FeedDto;
+
 export const FEED_LINES_EXAMPLE = [
-  ...FEED_EXAMPLE.results.map((result, at) => ({ type: 'result', cursor: at + 1, result })),
-  { type: 'summary', summary: SUBSCRIPTION_EXAMPLE.summary, next: 2, subscription: SUBSCRIPTION_EXAMPLE },
+  ...TRANSCRIPTS_EXAMPLE.results.map((result, at) => ({
+    ...{ type: 'result', cursor: CURSORS_EXAMPLE[at], ...OF_SUBSCRIPTION, result },
+  })),
+  { type: 'summary', next: CURSORS_EXAMPLE[1] },
 ];

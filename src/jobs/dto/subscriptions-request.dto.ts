@@ -3,8 +3,11 @@ import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/references/channel-re
 import { REFERENCE_LENGTH_MAX } from '../../domain/references/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/references/video-reference.js';
-import { Field, field, OptionalFields, Picked } from '../../http/routes/field.js';
+import { Field, field, Fields, OptionalFields, Picked } from '../../http/routes/field.js';
+import { PageQueryDto } from '../../http/routes/validation.js';
 import { Kinds, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
+import { ResultsQueryDto } from './jobs-request.dto.js';
+import { Label, Labels } from './labels.js';
 import { SUBSCRIPTION_STATES, type Start, type SubscriptionState } from '../subscription.js';
 
 /** The most of the newest uploads that a subscription can begin with. */
@@ -64,11 +67,23 @@ export class CreateSubscriptionDto extends TextFields {
     },
   )
   start: Start;
+
+  @Labels()
+  labels?: Labels;
 }
+
+/** What a change sets of the request that created a subscription. */
+export class ChangedFields extends OptionalFields(
+  Picked(CreateSubscriptionDto, 'languages', 'match', 'kinds', 'include', 'chunkSeconds', 'labels'),
+  { nullable: true },
+) {}
 
 /** The body of a change of a subscription. */
 @ApiSchema({ name: 'SubscriptionChangeBody' })
-export class ChangeSubscriptionDto extends OptionalFields(Picked(CreateSubscriptionDto, 'checkMinutes')) {
+export class ChangeSubscriptionDto extends Fields(
+  OptionalFields(Picked(CreateSubscriptionDto, 'checkMinutes')),
+  ChangedFields,
+) {
   @Field.word({
     words: SUBSCRIPTION_STATES,
     description:
@@ -76,4 +91,32 @@ export class ChangeSubscriptionDto extends OptionalFields(Picked(CreateSubscript
       'checks the channel.',
   })
   state?: SubscriptionState;
+}
+
+const FollowedChannel = (): PropertyDecorator =>
+  Field.text({
+    rule: CHANNEL_FORMS,
+    min: 1,
+    max: REFERENCE_LENGTH_MAX,
+    description:
+      'Only what follows this channel: its ID, its handle, or the text that the subscription was created with.',
+    hint: 'Only of this channel.',
+  });
+
+/** The query of a list of subscriptions. */
+export class SubscriptionsQueryDto extends PageQueryDto {
+  @Label()
+  label?: string;
+
+  @FollowedChannel()
+  channel?: string;
+}
+
+/** The query parameters of the feed. */
+export class FeedQueryDto extends ResultsQueryDto {
+  @Label()
+  label?: string;
+
+  @FollowedChannel()
+  channel?: string;
 }

@@ -1,8 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { PlanLimitExceededError } from '../../domain/errors.js';
-import type { Upload } from '../../domain/transcript.js';
+import { languageChoice } from '../../domain/language-codes.js';
+import type { Channel, Upload } from '../../domain/transcript.js';
 import { VideoPlatform, type UploadsListPage } from '../../platform/video-platform.js';
 import { QuotaService } from '../../quota/quota.service.js';
+import { TranscriptCache } from '../../transcripts/cache/transcript-cache.js';
 import type { TranscriptText } from '../../transcripts/cache/transcript-text.js';
 import type { Call } from '../../transcripts/call.js';
 import { GzipMember } from '../../transcripts/cache/gzip-member.js';
@@ -36,6 +38,9 @@ import {
 
 /** Few enough for a slice to end within the deadline of a call, and for organizations to take turns often. */
 const SLICE_VIDEOS = 25;
+/** Without quota, so many pending videos are looked up in the cache, in parts that are as large as a call. */
+const FREE_VIDEOS_LOOKED_UP = 1_000;
+const FREE_VIDEOS_PART = 100;
 
 const logger = new Logger('SliceReader');
 
@@ -71,6 +76,7 @@ export class SliceReader {
     private readonly channels: ChannelUploads,
     private readonly platform: VideoPlatform,
     private readonly transcripts: TranscriptsService,
+    private readonly cache: TranscriptCache,
     private readonly quota: QuotaService,
   ) {}
 
@@ -110,10 +116,13 @@ export class SliceReader {
     const startedAtMs = performance.now();
     // After a block, one video finds out whether the platform serves the service again.
     const probes = slice.job.reason === 'upstream_blocked';
-    const videos = await this.store.pendingVideos(slice.job.id, { count: probes ? 1 : SLICE_VIDEOS, random: probes });
+    let videos = await this.store.pendingVideos(slice.job.id, { count: probes ? 1 : SLICE_VIDEOS, random: probes });
     if (videos.length === 0) return { type: 'unserved' };
-    const again = new Set(videos.flatMap(({ retries, upload }) => (retries > 0 ? [upload.videoId] : [])));
-    const plan = await this.plan(slice, videos.map(requestedUpload), again, stop);
+    let plan = await this.plan(slice, videos, stop);
+    if ('type' in plan && plan.type === 'without_quota') {
+      videos = await this.freeVideos(slice.job);
+      if (videos.length > 0) plan = await this.plan(slice, videos, stop);
+    }
     if ('type' in plan) return plan;
     try {
       const read = await this.read(plan, videos, { withPositions: slice.subscription === null });
@@ -122,9 +131,13 @@ export class SliceReader {
       const conditions = { blocked: isBlocked(read), stopped, nowMs: slice.nowMs, retry };
       const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
-      const outcome = outcomeOf(read, { stopped, durationSeconds });
+      const isFree = plan.reservation === undefined;
+      const outcome: SliceOutcome = isFree ? { type: 'unserved' } : outcomeOf(read, { stopped, durationSeconds });
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
-      const results = { reservation: plan.reservation, ...storedForms(decisions, slice.subscription !== null) };
+      const results = {
+        reservation: plan.reservation,
+        ...storedForms(decisions, slice.subscription && slice.job.channel),
+      };
       return { outcome, results, decided, pending: read.length - decided.length };
     } catch (error) {
       this.release(plan);
@@ -140,12 +153,12 @@ export class SliceReader {
   /** Plans as many of the videos as the quota allows. */
   private async plan(
     slice: ClaimedSlice,
-    uploads: readonly Upload[],
-    again: ReadonlySet<string>,
+    videos: readonly PendingVideo[],
     stop: AbortSignal,
   ): Promise<CallPlan | SliceOutcome> {
     const { job, organizationId, keyId } = slice;
-    const source = () => Promise.resolve({ ...headerOf(job), uploads: [...uploads] });
+    const again = triedAgain(videos);
+    const source = () => Promise.resolve({ ...headerOf(job), uploads: videos.map(requestedUpload) });
     const payer = { organizationId, keyId, requestId: job.id };
     const options = { startedAtMs: performance.now(), responseEnd: stop, background: true };
     try {
@@ -154,8 +167,22 @@ export class SliceReader {
       if (!(error instanceof PlanLimitExceededError)) throw error;
       const { used, limit } = error.decided;
       if (error.fitting === 0) return { type: used < limit ? 'quota_reserved' : 'without_quota' };
-      return this.plan(slice, uploads.slice(0, error.fitting), again, stop);
+      return this.plan(slice, videos.slice(0, error.fitting), stop);
     }
+  }
+
+  /** Some pending videos that cost nothing: other organizations have paid for them, or it is known why they have no text. */
+  private async freeVideos({ id, request }: JobDto): Promise<PendingVideo[]> {
+    // Another choice each time, so that of a long list each one has its turn.
+    const pending = await this.store.pendingVideos(id, { count: FREE_VIDEOS_LOOKED_UP, random: true });
+    for (let from = 0; from < pending.length; from += FREE_VIDEOS_PART) {
+      const part = pending.slice(from, from + FREE_VIDEOS_PART);
+      const ids = part.map(({ upload }) => upload.videoId);
+      const cached = await this.cache.getMany(ids, languageChoice(request), triedAgain(part));
+      const free = part.filter((video, index) => cached[index] ?? requestedUpload(video).failure);
+      if (free.length > 0) return free.slice(0, SLICE_VIDEOS).sort((one, other) => one.position - other.position);
+    }
+    return [];
   }
 
   /**
@@ -212,6 +239,10 @@ export function requestedPart(
   return { uploads: unique, next: end === -1 ? next : null, incomplete: end === -1 && incomplete };
 }
 
+function triedAgain(videos: readonly PendingVideo[]): Set<string> {
+  return new Set(videos.flatMap(({ retries, upload }) => (retries > 0 ? [upload.videoId] : [])));
+}
+
 /** What the list stated may have passed when a video is tried again: a stream has ended, or members are not the only ones. */
 function requestedUpload({ upload, retries }: PendingVideo): Upload {
   return retries > 0 ? { ...upload, failure: null } : upload;
@@ -220,9 +251,9 @@ function requestedUpload({ upload, retries }: PendingVideo): Upload {
 /**
  * The changes of the videos, the joined forms of the decided ones, and what they cost.
  *
- * @param withEvents whether each decided one is an event
+ * @param followed the channel of a subscription, of which each decided one is an event
  */
-function storedForms(decisions: readonly Decision[], withEvents: boolean): Omit<VideoResults, 'reservation'> {
+function storedForms(decisions: readonly Decision[], followed: Channel | null): Omit<VideoResults, 'reservation'> {
   const stored: Buffer[] = [];
   const videos = decisions.flatMap(({ position, entry, text, disposition }): VideoChange[] => {
     if (disposition === 'untried') return [];
@@ -230,17 +261,27 @@ function storedForms(decisions: readonly Decision[], withEvents: boolean): Omit<
       return [{ position, state: 'pending', code: entry.ok ? null : entry.error.code, ...disposition }];
     stored.push(text.deflated);
     const { deflated, jsonBytes: bytes, crc32: crc } = text;
-    const form = { position, length: deflated.length, bytes, crc, ...(withEvents && { event: eventOf(entry) }) };
+    const form = {
+      position,
+      length: deflated.length,
+      bytes,
+      crc,
+      ...(followed && { event: uploadEvent(entry, followed) }),
+    };
     return [entry.ok ? { ...form, state: 'succeeded', cached: entry.cached } : { ...form, state: 'failed' }];
   });
   const fetched = videos.filter((video) => video.state === 'succeeded' && !video.cached).length;
   return { fetched, videos, entries: Buffer.concat(stored) };
 }
 
-/** What jsonb cannot store is left out of the title. */
-function eventOf(entry: Entry): UploadEvent {
+/** Text of the platform as jsonb can store it. */
+const storable = (text: string): string => text.replaceAll('\0', '').toWellFormed();
+
+/** What an event says about an entry. */
+export function uploadEvent(entry: Entry<unknown>, channel: Channel): UploadEvent {
   const { videoId, metadata } = entry;
   const { url, title, publishedAt } = metadata;
-  const storable = title?.replaceAll('\0', '').toWellFormed() ?? null;
-  return { videoId, url, title: storable, publishedAt, code: entry.ok ? null : entry.error.code };
+  const code = entry.ok ? null : entry.error.code;
+  const named = { ...channel, name: storable(channel.name) };
+  return { channel: named, videoId, url, title: title && storable(title), publishedAt, code };
 }

@@ -227,9 +227,10 @@ export class SliceRepository {
 
   /** Removes some expired or deleted results. @returns the number of rows, 0 when there are none */
   async removeBatch(): Promise<number> {
-    const [row] = await this.database.query<{ removed: number }[]>('SELECT job_remove_batch($1) AS removed', [
-      REMOVED_ROWS_MAX,
-    ]);
+    const [row] = await this.database.query<{ removed: number }[]>(
+      'SELECT job_remove_batch($1) + log_remove_batch($1) AS removed',
+      [REMOVED_ROWS_MAX],
+    );
     return row?.removed ?? 0;
   }
 

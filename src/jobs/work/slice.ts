@@ -63,6 +63,7 @@ export type VideoChange = { position: number } & (
 
 /** What the event of a decided upload of a subscription says about it. */
 export interface UploadEvent {
+  channel: Channel;
   videoId: string;
   url: string;
   title: string | null;

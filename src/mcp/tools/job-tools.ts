@@ -8,7 +8,7 @@ import { codeSpan, escapeMarkdown } from '../../transcripts/formats/markdown.js'
 import { payerOf } from '../../transcripts/transcripts.service.js';
 import { costLine, defineTool, LanguageInput, stateOf, WorkId, workOf, type ToolResult } from './tool.js';
 
-const jobOutput = JobDto.omit({ channel: true, playlist: true, request: true, startedAt: true }).extend({
+const jobOutput = JobDto.omit({ channel: true, playlist: true, request: true, labels: true, startedAt: true }).extend({
   channelId: z.string().nullable(),
   playlistId: z.string().nullable(),
 });
@@ -47,7 +47,8 @@ export const startArchiveJob = defineTool({
   input: ArchiveInput,
   output: jobOutput,
   async run({ idempotencyKey, ...request }, context, { jobs }) {
-    const job = await jobs.create(request, payerOf(context), idempotencyKey, context.actor);
+    const idempotency = idempotencyKey === undefined ? undefined : { key: idempotencyKey };
+    const job = await jobs.create(request, payerOf(context), idempotency, context.actor);
     context.log['jobId'] = job.id;
     return resultOf(job);
   },

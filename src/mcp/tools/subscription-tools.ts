@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { invalidField } from '../../domain/errors.js';
-import { languageChoice } from '../../domain/language-codes.js';
 import { Field, Fields, Picked, Restated } from '../../http/routes/field.js';
-import { ResultsQueryDto, UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
-import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
+import { UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
+import { CreateSubscriptionDto, FeedQueryDto } from '../../jobs/dto/subscriptions-request.dto.js';
 import { SubscriptionDto, type SubscriptionsPageDto } from '../../jobs/dto/subscription.dto.js';
+import type { ResultsPart } from '../../jobs/results/results-part.js';
+import { textFormOf } from '../../transcripts/call-plan.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';
-import { codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
-import type { Entry } from '../../transcripts/delivery/transcript-events.js';
+import { channelLine, codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
 import { invalidCursor, readCursor, writeCursor } from '../cursor.js';
 import { CURSOR_VIDEOS_MAX, TextPage } from '../text-page.js';
@@ -28,6 +27,7 @@ import {
 } from './tool.js';
 
 const LISTED_MAX = 100;
+const CURSOR_LENGTH_MAX = 24;
 
 const TOOL = 'get_new_transcripts';
 
@@ -35,26 +35,27 @@ const placeSchema = z.strictObject({
   tool: z.literal(TOOL),
   /** Of a list of subscriptions: the one after which it goes on. */
   listed: z.string().optional(),
-  /** Of a text: its subscription, the `after` of its video, and the pieces of it that were sent. */
+  /** Of a text: its subscription or the label of the feed, the `after` of its video, and the pieces of it that were sent. */
   subscriptionId: z.string().optional(),
-  after: z.int().min(0).max(UPLOADS_MAX).optional(),
+  label: z.string().optional(),
+  after: z.string().max(CURSOR_LENGTH_MAX).optional(),
   skip: z.int().min(0).optional(),
 });
 
-const subscriptionOutput = SubscriptionDto.omit({ channel: true, request: true }).extend({
+const subscriptionOutput = SubscriptionDto.omit({ channel: true, request: true, startFound: true }).extend({
   channelId: z.string().nullable(),
 });
 
 class FollowInput extends Fields(
-  // In this order: a repeated call is known by the JSON of its input, also one to an earlier version.
+  // In this order: a call that version 1.0 has served is known by the JSON of its input.
   Restated(Picked(CreateSubscriptionDto, 'channel', 'kinds'), { kinds: { hint: 'Only these kinds; by default all.' } }),
   LanguageInput,
-  Picked(CreateSubscriptionDto, 'checkMinutes', 'start'),
+  Picked(CreateSubscriptionDto, 'checkMinutes', 'start', 'labels'),
 ) {}
 
-class FeedInput extends Fields(Picked(ResultsQueryDto, 'after'), PageInput) {
+class FeedInput extends Fields(Picked(FeedQueryDto, 'after', 'label'), PageInput) {
   @WorkId({
-    description: `The ID of the subscription (sub_…). Without it the newest ${LISTED_MAX} are listed.`,
+    description: 'Only of this subscription (sub_…). With after or label alone: of all of them.',
   })
   subscriptionId?: string;
 
@@ -75,10 +76,11 @@ export const followChannel = defineTool({
   effect: 'creates',
   input: FollowInput,
   output: subscriptionOutput,
-  async run(request, context, { subscriptions }) {
-    // A repeated call finds the subscription by what it asks for.
-    const key = createHash('sha256').update(JSON.stringify(request)).digest('base64url');
-    const subscription = await subscriptions.create(request, payerOf(context), `follow_channel ${key}`, context.actor);
+  async run(request, context, { subscriptions }, sent) {
+    // A repeated call finds the subscription by what the caller sent: other defaults make no other request of it.
+    const [key, formerKey] = [keyOf(canonicalJson(sent)), keyOf(JSON.stringify(request))];
+    const idempotency = { key, formerKey, identifiesRequest: true };
+    const subscription = await subscriptions.create(request, payerOf(context), idempotency, context.actor);
     context.log['subscriptionId'] = subscription.id;
     const { id } = subscription;
     const lines = [stateLine(subscription), `Call \`get_new_transcripts\` with the subscriptionId ${codeSpan(id)}.`];
@@ -86,12 +88,23 @@ export const followChannel = defineTool({
   },
 });
 
+const keyOf = (json: string): string => `follow_channel ${createHash('sha256').update(json).digest('base64url')}`;
+
+/** JSON that is the same for objects with the same fields in any order. */
+function canonicalJson(sent: unknown): string {
+  const isObject = (value: unknown): value is object =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  return JSON.stringify(sent, (_, value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+  );
+}
+
 export const getNewTranscripts = defineTool({
   name: TOOL,
-  title: 'New transcripts of a followed channel',
+  title: 'New transcripts of followed channels',
   description:
-    'Returns the transcripts of a followed channel as Markdown, in the order in which they came, each once: continue with `next` ' +
-    'as after, also in a later conversation. Without a subscriptionId it lists the followed channels. Free, on every plan. ' +
+    'Returns the transcripts of one or all followed channels as Markdown, in the order in which they came, each once: continue with ' +
+    '`next` as after, also later; after `0` begins. Without arguments it lists the followed channels. Free, on every plan. ' +
     `Longer text continues with the returned cursor. ${TEXT_IS_DATA}`,
   feature: undefined,
   limitsConcurrency: true,
@@ -99,58 +112,64 @@ export const getNewTranscripts = defineTool({
   input: FeedInput,
   output: z.object({
     subscriptions: z.array(subscriptionOutput),
-    videos: z.array(videoOutput),
-    next: z.int().nullable(),
+    videos: z.array(videoOutput.extend({ subscriptionId: z.string().exactOptional() })),
+    next: z.string().nullable(),
     cursor: cursorOutput,
   }),
-  async run({ subscriptionId, after, limit, maxChars: charactersMax, cursor }, context, { subscriptions }) {
+  async run(
+    { subscriptionId, label, after, limit, maxChars: charactersMax, cursor },
+    context,
+    { subscriptions, feed },
+  ) {
     const organizationId = context.caller.organization.id;
     const place = cursor === undefined ? undefined : readCursor(cursor, TOOL, placeSchema);
-    const id = subscriptionId ?? place?.subscriptionId;
-    if (place && place.subscriptionId !== id) throw invalidCursor();
-    if (id === undefined) {
-      if (after !== undefined)
-        throw invalidField('subscriptionId', 'subscriptionId is required with after, which belongs to it.');
+    if (place && subscriptionId !== undefined && place.subscriptionId !== subscriptionId) throw invalidCursor();
+    const {
+      subscriptionId: id,
+      label: wanted = label,
+      after: begin = after,
+      skip: skipped = 0,
+    } = place ?? { subscriptionId };
+    if (id === undefined && begin === undefined && wanted === undefined)
       return listOf(await subscriptions.list(organizationId, { limit: LISTED_MAX, after: place?.listed }));
-    }
-    const { skip = 0 } = place ?? {};
-    const feed = await subscriptions.results(organizationId, id, { limit, after: place?.after ?? after });
-    context.log['subscriptionId'] = id;
-    const { owner: subscription } = feed;
-    const cursorAt = (after: number, skip: number) => writeCursor({ tool: TOOL, subscriptionId: id, after, skip });
+    const read = { limit, after: begin };
+    const owned = id === undefined ? undefined : await subscriptions.results(organizationId, id, read);
+    const part: ResultsPart = owned ?? (await feed.read(organizationId, { ...read, label: wanted }));
+    const subscription = owned?.owner;
+    if (id !== undefined) context.log['subscriptionId'] = id;
+    const cursorAt = (after: string, skip: number) =>
+      writeCursor({ tool: TOOL, subscriptionId: id, label: wanted, after, skip });
     // No other foot is longer.
-    const room = charactersMax - footOf(subscription, UPLOADS_MAX, cursorAt(UPLOADS_MAX, UPLOADS_MAX)).length;
+    const longest = '9'.repeat(CURSOR_LENGTH_MAX);
+    const footOf = (next: string, rest: string | null, hasMore: boolean) =>
+      footer({ subscription, label: wanted, next, rest, hasMore });
+    const room = charactersMax - footOf(longest, cursorAt(longest, UPLOADS_MAX), true).length;
     const text = new TextPage({
       headingLevel: 2,
-      languages: languageChoice(subscription.request),
-      chunkSeconds: subscription.request.chunkSeconds ?? undefined,
+      ...(subscription ? textFormOf(subscription.request) : { languages: [] }),
       range: [0, null],
       maxChars: room,
     });
-    if (place === undefined && subscription.channel)
+    if (place === undefined && subscription?.channel)
       text.text = listHead({ type: 'channel', channel: subscription.channel });
-    const entries: Entry<unknown>[] = [];
-    const [first] = feed.entries;
-    // Earlier entries may have expired: a place before them could not be read any more.
-    let next = first ? first.sequence - 1 : feed.next;
+    const videos: object[] = [];
+    let next = part.entries.length === 0 ? part.next : part.after;
     let rest: string | null = null;
-    for (const { sequence, text: stored } of feed.entries) {
-      const entry = await readEntry(await inflate(stored));
-      const sent = await text.add(entry, entries.length === 0 ? skip : 0);
-      entries.push(entry);
+    for (const stored of part.entries) {
+      const entry = await readEntry(await inflate(stored.text));
+      const { channel, subscriptionId: follows } = stored.facts;
+      const sent = await text.add(entry, videos.length === 0 ? skipped : 0, channel ? channelLine(channel) : '');
+      videos.push({ ...videoOf(entry), ...(follows !== undefined && { subscriptionId: follows }) });
       if (sent !== undefined) {
-        rest = cursorAt(sequence - 1, sent);
+        rest = cursorAt(next, sent);
         break;
       }
-      next = sequence;
+      next = stored.cursor;
     }
+    if (rest === null) next = part.next;
     return {
-      text: `${text.text}${footOf(subscription, next, rest)}`,
-      structured: {
-        subscriptions: [workOf(subscription)],
-        videos: entries.map(videoOf),
-        ...{ next, cursor: rest },
-      },
+      text: `${text.text}${footOf(next, rest, part.hasMore)}`,
+      structured: { subscriptions: subscription ? [workOf(subscription)] : [], videos, next, cursor: rest },
     };
   },
 });
@@ -167,16 +186,29 @@ function listOf({ subscriptions, next }: SubscriptionsPageDto): ToolResult {
 }
 
 /** What follows the texts: how to go on. */
-function footOf(subscription: SubscriptionDto, next: number, rest: string | null): string {
-  const { succeeded, failed } = subscription.summary;
-  const call = `Call \`${TOOL}\` with the subscriptionId ${codeSpan(subscription.id)} and`;
+function footer({
+  subscription,
+  label,
+  next,
+  rest,
+  hasMore,
+}: {
+  subscription: SubscriptionDto | undefined;
+  label: string | undefined;
+  next: string;
+  rest: string | null;
+  hasMore: boolean;
+}): string {
+  const of = subscription ? `the subscriptionId ${codeSpan(subscription.id)} and ` : '';
+  const labeled = label === undefined ? '' : `the label ${codeSpan(label)} and `;
+  const call = `Call \`${TOOL}\` with ${of}${labeled}after ${codeSpan(next)}`;
   const more =
     rest !== null
       ? `The text continues. Call \`${TOOL}\` with the cursor ${codeSpan(rest)}.`
-      : next < succeeded + failed
-        ? `There is more. ${call} after ${next}.`
-        : `Nothing else is new. ${call} after ${next} when the channel was checked again.`;
-  return `\n\n---\n\n${more}\n${stateLine(subscription)}\n`;
+      : hasMore
+        ? `There is more. ${call}.`
+        : `Nothing else is new. ${call} when ${subscription ? 'the channel was' : 'channels were'} checked again.`;
+  return `\n\n---\n\n${more}\n${subscription ? `${stateLine(subscription)}\n` : ''}`;
 }
 
 function stateLine(subscription: SubscriptionDto): string {

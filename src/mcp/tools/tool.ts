@@ -9,6 +9,7 @@ import { readInput } from '../../http/routes/validation.js';
 import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
 import type { JobReason } from '../../jobs/job.js';
 import { JobsService } from '../../jobs/jobs.service.js';
+import { FeedService } from '../../jobs/results/feed.service.js';
 import type { SubscriptionReason } from '../../jobs/subscription.js';
 import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
@@ -28,6 +29,7 @@ export class ToolServices {
     readonly quota: QuotaService,
     readonly jobs: JobsService,
     readonly subscriptions: SubscriptionsService,
+    readonly feed: FeedService,
   ) {}
 }
 
@@ -61,14 +63,15 @@ export interface Tool {
 export function defineTool<Input extends object>(
   tool: Omit<Tool, 'input' | 'run'> & {
     input: Type<Input>;
-    run(input: Input, context: RequestContext, services: ToolServices): Promise<ToolResult>;
+    /** @param sent the input as the caller sent it */
+    run(input: Input, context: RequestContext, services: ToolServices, sent: unknown): Promise<ToolResult>;
   },
 ): Tool {
   return {
     ...tool,
     // It is asynchronous, so that invalid input is a rejection too.
     run: async (input, context, services) =>
-      tool.run(readInput(tool.input, input, 'json', { of: 'tool' }), context, services),
+      tool.run(readInput(tool.input, input, 'json', { of: 'tool' }), context, services, input),
   };
 }
 

@@ -1,9 +1,9 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiOkResponse } from '@nestjs/swagger';
-import { VIDEO_FAILURES } from '../../domain/transcript.js';
 import { QUOTA_HEADERS } from '../../http/routes/limit-headers.js';
 import { ApiErrors } from '../../http/errors/error-docs.js';
 import { contentOf, type Model, refTo } from '../../http/routes/response-docs.js';
+import { entryError } from '../delivery/transcript-events.js';
 import { MARKDOWN, NDJSON } from '../response/transcripts-response.js';
 import type {
   EntryDto,
@@ -65,7 +65,7 @@ const FAILED_ENTRY = {
   },
   transcript: {},
   cached: false,
-  error: { code: 'transcript_unavailable', ...VIDEO_FAILURES.transcript_unavailable },
+  error: entryError({ code: 'transcript_unavailable' }),
 } satisfies EntryDto;
 
 const CHANNEL = { id: 'UCharbourlight__________', name: 'Harbour Light Workshop' };

@@ -86,8 +86,7 @@ export class PlaylistQueryDto extends TextFields {
     cap: VIDEOS_PER_CALL_MAX,
     default: 25,
     description:
-      'The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. ' +
-      `Values above ${VIDEOS_PER_CALL_MAX} are treated as ${VIDEOS_PER_CALL_MAX}.`,
+      'The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist.',
     brief: 'The maximum number of videos.',
   })
   limit: number;

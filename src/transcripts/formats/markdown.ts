@@ -1,5 +1,5 @@
 import { nextTurn } from '../../domain/waiting.js';
-import type { Segment, Transcript } from '../../domain/transcript.js';
+import type { Channel, Segment, Transcript } from '../../domain/transcript.js';
 import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { ListHeader } from '../sources/video-list.js';
 import type { Summary, VideoMetadata } from '../dto/transcripts-response.dto.js';
@@ -37,7 +37,7 @@ const SENTENCE_SECONDS = 45;
 
 /** How the caller asked for the texts. */
 export interface TextForm {
-  /** Of several languages each gets a heading. */
+  /** As `languageChoice` returns them. Of several languages each gets a heading. */
   languages: readonly string[];
   /** Of the chunks that the segments are joined to, each of which is a paragraph; without it a paragraph is about a minute. */
   chunkSeconds?: number | undefined;
@@ -51,8 +51,6 @@ export async function* markdownDocument(
   events: AsyncIterable<TranscriptsEvent>,
   { languages, chunkSeconds }: TextForm,
 ): AsyncGenerator<string, void, undefined> {
-  // Of a heading for each language, below that of the video.
-  const form = { languageLevel: languages.length > 1 ? 3 : undefined, chunkSeconds } as const;
   let separator = '';
   for await (const event of events) {
     if (event.type === 'videos') continue;
@@ -62,11 +60,27 @@ export async function* markdownDocument(
     else if (event.type !== 'result') yield listHead(event);
     else if (!event.entry.ok) yield failureLine(event.entry);
     else {
-      const { videoId, transcript } = event.entry;
-      yield videoHead(event.entry, 2) + videoNotes(event.entry);
-      yield await videoText(videoId, await readTranscript(await inflate(transcript)), form);
+      const transcript = await readTranscript(await inflate(event.entry.transcript));
+      yield entrySection({ ...event.entry, transcript }, { languages, chunkSeconds });
     }
   }
+}
+
+/** The channel of an entry, in a document about several. */
+export function channelLine({ id, name }: Channel): string {
+  return `\nChannel: ${escapeMarkdown(name) || codeSpan(id)}\n`;
+}
+
+/** One entry: a section, or a line when it has no transcript. */
+export async function entrySection(
+  entry: Entry<Transcript>,
+  { languages, chunkSeconds }: TextForm = { languages: [...(entry.ok ? entry.transcript.keys() : [])] },
+  source = '',
+): Promise<string> {
+  if (!entry.ok) return failureLine(entry) + source;
+  // Of a heading for each language, below that of the video.
+  const form = { languageLevel: languages.length > 1 ? 3 : undefined, chunkSeconds } as const;
+  return videoHead(entry, 2) + source + videoNotes(entry) + (await videoText(entry.videoId, entry.transcript, form));
 }
 
 /** The head of a document about the videos of a channel or a playlist. */

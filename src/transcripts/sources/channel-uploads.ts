@@ -13,8 +13,18 @@ import { ReadThroughCache } from '../cache/read-through-cache.js';
 import type { RequestContext } from '../../http/server/request-context.js';
 import { Call, CallEnded } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
-import { type CountedList, hasNews, listFrom, reaches, readCounted, withKnown } from './counted-list.js';
-import { type Dated, isYoungerThan, LAST_READ_SECONDS, lastList } from './dated.js';
+import {
+  type CountedList,
+  type Dated,
+  hasNews,
+  isYoungerThan,
+  LAST_READ_SECONDS,
+  lastList,
+  listFrom,
+  reaches,
+  readCounted,
+  withKnown,
+} from './counted-list.js';
 import { readSelection, type Selected, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 

@@ -10,8 +10,16 @@ import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { countedListFields } from './channel-uploads.js';
-import { type CountedList, listFrom, reaches, readCounted } from './counted-list.js';
-import { type Dated, isYoungerThan, LAST_READ_SECONDS, lastList } from './dated.js';
+import {
+  type CountedList,
+  type Dated,
+  isYoungerThan,
+  LAST_READ_SECONDS,
+  lastList,
+  listFrom,
+  reaches,
+  readCounted,
+} from './counted-list.js';
 import { readSelection, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 

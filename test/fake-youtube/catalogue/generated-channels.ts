@@ -57,6 +57,9 @@ export const GENERATED_FORMS = CONTENTS.map((content) =>
 /** 20,000 uploads are those of 14 years. */
 const HOURS_BETWEEN_OF_ARCHIVE = 6;
 
+/** From this age on what is for members stays so, also where a list states the age in months only. */
+const MEMBERS_FIRST_HOURS = 60 * 24;
+
 /** The uploads of the latest channels: each page of a long list needs them all. */
 const held = new LRUCache<string, readonly Video[]>({ max: 4 });
 
@@ -132,16 +135,20 @@ function uploadsOf(size: Size): readonly Video[] {
 function videoOf({ content, videos, number }: Size, index: number): Video {
   const id = `${PREFIXES[content]}${digits(videos)}${digits(number)}${digits(index)}`;
   const cues = content === 'videos' ? CUES_OF_NUMBERED : number;
+  const ageHours = (content === 'archive' ? HOURS_BETWEEN_OF_ARCHIVE : 24) * (index + 1);
+  const others = { mixed: MIXED[index % 20], archive: ARCHIVE[index % 50] };
+  const other = content === 'mixed' || content === 'archive' ? others[content] : undefined;
   return {
     id,
     title: `Generated talk ${videos - index} of ${videos}`,
     state: 'ok',
     durationSeconds: cues * 3,
     viewCount: 1_000 + index,
-    publishedAt: hoursBefore((content === 'archive' ? HOURS_BETWEEN_OF_ARCHIVE : 24) * (index + 1)),
+    publishedAt: hoursBefore(ageHours),
     tracks: [generated('en', () => (content === 'noise' ? noise : talk)(seedOf(id), cues))],
-    ...(content === 'mixed' && MIXED[index % 20]),
-    ...(content === 'archive' && ARCHIVE[index % 50]),
+    ...other,
+    // A job waits for hours for what can open to everybody yet.
+    ...(other?.state === 'members-only' && ageHours < MEMBERS_FIRST_HOURS && { state: 'age-gated' }),
   };
 }
 

@@ -106,8 +106,9 @@ function isNestedWithin(json: string, levelsMax: number): boolean {
   for (let index = 0; index < json.length; index += 1) {
     const code = json.charCodeAt(index);
     if (code === QUOTE) inString = !inString;
-    else if (inString) index += Number(code === BACKSLASH);
-    else if ((code | CASE_BIT) === OPENING) {
+    else if (inString) {
+      if (code === BACKSLASH) index += 1;
+    } else if ((code | CASE_BIT) === OPENING) {
       levels += 1;
       if (levels > levelsMax) return false;
     } else if ((code | CASE_BIT) === CLOSING) levels -= 1;

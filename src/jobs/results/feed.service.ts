@@ -1,0 +1,121 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { queryWithDeadline } from '../../database/query-with-deadline.js';
+import { invalidField } from '../../domain/errors.js';
+import { Channel } from '../../domain/transcript.js';
+import { fromJson } from '../../transcripts/cache/keyed-codec.js';
+import type { Labels } from '../dto/labels.js';
+import { isWanted, wantedValues, type ListFilter } from '../list-filter.js';
+import { placeOf, readResultCursor, writeResultCursor, type ResultCursor, type ResultsBounds } from './cursor.js';
+import {
+  READ_BYTES_MAX,
+  storedEntry,
+  type EntryFacts,
+  type EntryRow,
+  type ResultsPart,
+  type ResultsRequest,
+  type StoredEntry,
+} from './results-part.js';
+
+/** The rows of the log that one read looks through for those of a label or a channel. */
+const SCANNED_MAX = 1_000;
+
+/** An entry of the feed. */
+export interface FeedEntry extends StoredEntry {
+  /** Whose it is. */
+  facts: Required<Omit<EntryFacts, 'position'>>;
+  /** The path that returns the entry alone. */
+  address: string;
+}
+
+/** Columns of the log are null for an organization without one. */
+interface BoundsRow {
+  last_sequence: number | null;
+  expired_sequence: number | null;
+  expired_mark: string | null;
+  mark_at_cursor: string | null;
+  /** The last row that was looked at. */
+  scanned_sequence: number | null;
+  scanned_mark: string | null;
+  matched: number;
+}
+
+type FeedRow = BoundsRow &
+  (
+    | (EntryRow & { subscription_id: string; channel: string | null; labels: Labels; address: string })
+    | { [Name in keyof EntryRow]: null }
+  );
+
+/** $2 the number after which it begins, $3 count, $4 bytes, $5 rows of the log, $6 and $7 as `isWanted` has them. */
+const FEED = `
+  WITH bounds AS MATERIALIZED (SELECT * FROM log_bounds($1)), scanned AS MATERIALIZED (
+    SELECT sequence, mark, job_id, position FROM log_entries
+      WHERE organization_id = $1 AND sequence > greatest($2::bigint, (SELECT expired_sequence FROM bounds)) ORDER BY sequence LIMIT $5
+  ), matching AS MATERIALIZED (
+    SELECT scanned.*, octet_length(video.entry) AS bytes
+      FROM scanned JOIN jobs job ON job.id = scanned.job_id AND job.deleted_at IS NULL AND ${isWanted('$6', '$7')}
+        JOIN job_videos video ON video.job_id = scanned.job_id AND video.position = scanned.position AND video.entry IS NOT NULL
+      ORDER BY scanned.sequence LIMIT $3
+  ), page AS (
+    SELECT *, sum(bytes) OVER (ORDER BY sequence) - bytes AS bytes_before FROM matching
+  ), entries AS (
+    SELECT page.sequence::double precision AS sequence, page.mark, video.entry, video.entry_bytes, video.entry_crc,
+           job.id AS subscription_id, job.channel, job.labels, result_address(job, video.sequence) AS address
+      FROM page JOIN jobs job ON job.id = page.job_id
+        JOIN job_videos video ON video.job_id = page.job_id AND video.position = page.position
+      WHERE page.bytes_before < $4
+  )
+  SELECT bounds.last_sequence::double precision, bounds.expired_sequence::double precision, bounds.expired_mark,
+         (SELECT mark FROM log_entries WHERE organization_id = $1 AND sequence = $2::bigint) AS mark_at_cursor,
+         reached.sequence::double precision AS scanned_sequence, reached.mark AS scanned_mark,
+         (SELECT count(*)::integer FROM matching) AS matched, entries.*
+    FROM (SELECT) one LEFT JOIN bounds ON true LEFT JOIN entries ON true
+      LEFT JOIN (SELECT sequence, mark FROM scanned ORDER BY sequence DESC LIMIT 1) reached ON true
+    ORDER BY entries.sequence`;
+
+/** Reads the feed of an organization: the entries of all of its subscriptions, in the order in which they became final. */
+@Injectable()
+export class FeedService {
+  constructor(private readonly database: DataSource) {}
+
+  /**
+   * Reads a part of the feed. With a filter it can have fewer entries than the limit, or none, before the end.
+   *
+   * @throws CursorExpiredError | CursorUnknownError | InvalidRequestError when the cursor is the number of a subscription
+   */
+  async read(
+    organizationId: string,
+    { limit, after, ...filter }: ResultsRequest & ListFilter,
+  ): Promise<ResultsPart<FeedEntry>> {
+    const cursor = after === undefined ? undefined : readResultCursor(after);
+    if (cursor && cursor.mark === null && cursor.sequence > 0)
+      throw invalidField('after', 'after must be the "next" value of a page of the feed, or 0.');
+    const values = [organizationId, cursor?.sequence ?? 0, limit, READ_BYTES_MAX, SCANNED_MAX, ...wantedValues(filter)];
+    const rows = await queryWithDeadline<[FeedRow, ...FeedRow[]]>(this.database, FEED, values);
+    const [first] = rows;
+    const bounds = boundsOf(first);
+    const place = placeOf(cursor, bounds);
+    const entries = rows.flatMap((row) => (row.sequence === null ? [] : feedEntry(row)));
+    const isWhole = entries.length === first.matched && first.matched < limit;
+    const end = (isWhole ? scannedBy(first) : cursorOf(rows.at(-1) ?? first)) ?? place;
+    const hasMore = end.sequence < bounds.last;
+    return { entries, after: writeResultCursor(place), next: writeResultCursor(end), hasMore, endsPage: isWhole };
+  }
+}
+
+function boundsOf({ last_sequence, expired_sequence, expired_mark, mark_at_cursor }: BoundsRow): ResultsBounds {
+  const expired = { sequence: expired_sequence ?? 0, mark: expired_mark };
+  return { last: last_sequence ?? 0, expired, markAtCursor: mark_at_cursor };
+}
+
+const cursorOf = ({ sequence, mark }: Pick<FeedRow, 'sequence' | 'mark'>): ResultCursor | undefined =>
+  sequence === null ? undefined : { sequence, mark };
+
+const scannedBy = ({ scanned_sequence: sequence, scanned_mark: mark }: BoundsRow) => cursorOf({ sequence, mark });
+
+function feedEntry(row: Extract<FeedRow, EntryRow>): FeedEntry[] {
+  const { subscription_id: subscriptionId, channel: stored, labels, address } = row;
+  const channel = (stored !== null && fromJson(Buffer.from(stored), Channel)) || null;
+  const facts = { subscriptionId, channel, labels };
+  return storedEntry(row, facts).map((entry) => ({ ...entry, facts, address }));
+}

@@ -1,0 +1,61 @@
+import type { Channel } from '../../domain/transcript.js';
+import type { TranscriptText } from '../../transcripts/cache/transcript-text.js';
+import type { Labels } from '../dto/labels.js';
+import { writeResultCursor } from './cursor.js';
+
+/** Which part of the results to read. */
+export interface ResultsRequest {
+  limit: number;
+  /** The `next` of the previous part; undefined to begin with the oldest entry that is stored. */
+  after?: string | undefined;
+}
+
+export interface EntryFacts {
+  /** Of a job: the place of the video in the list. */
+  position?: number;
+  /** Of the feed: whose the entry is. */
+  subscriptionId?: string;
+  channel?: Channel | null;
+  labels?: Labels;
+}
+
+/** The entry of a video as it is stored: its JSON, deflated to a part of a gzip member. */
+export interface StoredEntry {
+  /** A reader goes on after it. */
+  cursor: string;
+  /** What a response states beside the entry. */
+  facts: EntryFacts;
+  text: TranscriptText;
+}
+
+/** A part of the results of a job, a subscription or a feed, in the order in which they became final. */
+export interface ResultsPart<Entry = StoredEntry> {
+  entries: Entry[];
+  /** The cursor before the first entry. */
+  after: string;
+  /** The `after` of the next part. */
+  next: string;
+  /** Whether more of them are stored. */
+  hasMore: boolean;
+  /** Whether as many rows were read as one request may read, so that its page ends here. */
+  endsPage: boolean;
+}
+
+/** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
+export const READ_BYTES_MAX = 8 * 1024 * 1024;
+
+/** The columns of an entry. */
+export interface EntryRow {
+  sequence: number;
+  mark: string | null;
+  entry: Buffer;
+  entry_bytes: number;
+  entry_crc: string;
+}
+
+/** The entry of a row; none of the row that the statement returns for results without any. */
+export function storedEntry(row: EntryRow | { [Name in keyof EntryRow]: null }, facts: EntryFacts): StoredEntry[] {
+  if (row.sequence === null) return [];
+  const { entry: deflated, entry_bytes: jsonBytes, entry_crc } = row;
+  return [{ cursor: writeResultCursor(row), facts, text: { deflated, jsonBytes, crc32: Number(entry_crc) } }];
+}
