@@ -87,7 +87,9 @@ describe('a job after a slice', () => {
   it('without quota looks each hour for what costs nothing, until something was reserved', async () => {
     const paused = { state: 'paused', reason: 'plan_limit_exceeded', setbacks: 3 };
     expect(await after({ type: 'without_quota' })).toEqual({ ...paused, setbacks: 0, seconds: 3_600 });
-    expect(await after({ type: 'without_quota' }, { request: '{"onQuota":"fail"}' })).toMatchObject({ state: 'failed' });
+    expect(await after({ type: 'without_quota' }, { request: '{"onQuota":"fail"}' })).toMatchObject({
+      state: 'failed',
+    });
     expect(await after({ type: 'unserved' }, paused)).toEqual({ ...paused, seconds: 0 });
     expect(await after({ type: 'served', seconds: 0 }, paused)).toEqual(goesOn);
   });
