@@ -62,7 +62,6 @@ const FLOORS = [
       'config',
       'domain',
     ],
-    webhooks: ['background', 'auth', 'organizations', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
   },
   {
     // The same parameters, events and guards as over HTTP.
@@ -79,6 +78,8 @@ const FLOORS = [
       'config',
       'domain',
     ],
+    // A replay reads the feed.
+    webhooks: ['jobs', 'background', 'auth', 'organizations', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
     mcp: ['jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
     // The usage under /admin is a customer's usage and more. Commands run the service, and call it by the client.
     admin: [

@@ -25,6 +25,7 @@ export const AUDIT_ACTIONS = [
   'subscription.changed',
   'subscription.deleted',
   'webhook.created',
+  'webhook.changed',
   'webhook.rotated',
   'webhook.deleted',
   'usage.pruned',

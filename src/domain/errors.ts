@@ -2,7 +2,7 @@ import { refusalOf } from './api-key-text.js';
 import { tokenScope, type Scope } from './caller.js';
 import { ERRORS, type ErrorCode } from './error-codes.js';
 import { PLAN_NAMES, type Plan } from './plan.js';
-import type { VideoFailure, VideoFailureCode } from './transcript.js';
+import type { CaptionTrack, VideoFailure, VideoFailureCode } from './transcript.js';
 
 /** Fields of an error body in addition to `code`, `message`, `retryable` and `requestId`. */
 export type ErrorFields = Readonly<Record<string, unknown>>;
@@ -104,9 +104,16 @@ const BUSY_RETRY_AFTER_SECONDS = 30;
 export class VideoFailedError extends DomainError {
   declare readonly code: VideoFailureCode;
 
-  constructor({ code, message, retryAfterSeconds }: VideoFailure & { message: string }) {
+  /** @param captionTracks what the video has instead of the requested languages */
+  constructor(
+    { code, message, retryAfterSeconds }: VideoFailure & { message: string },
+    captionTracks: readonly CaptionTrack[] | null = null,
+  ) {
     const unknown = code === 'upstream_busy' ? BUSY_RETRY_AFTER_SECONDS : undefined;
-    super(code, message, { retryAfterSeconds: retryAfterSeconds ?? unknown });
+    super(code, message, {
+      retryAfterSeconds: retryAfterSeconds ?? unknown,
+      ...(code === 'language_unavailable' && captionTracks && { fields: { captionTracks } }),
+    });
   }
 }
 

@@ -19,7 +19,7 @@ const textContent = (description: string, example: string) =>
   ({ schema: { type: 'string', description }, example }) as const;
 
 function failureExample(code: VideoFailureCode): ErrorExample {
-  const error = new VideoFailedError(entryError({ code }));
+  const error = new VideoFailedError(entryError({ code }), VIDEO_EXAMPLE.metadata.captionTracks);
   return { title: error.message.replace(/\.$/, ''), error };
 }
 

@@ -46,13 +46,15 @@ const SHUTDOWN_WAIT_MS = 2_000;
 
 interface ClaimedDelivery extends StoredSecrets {
   delivery_id: string;
+  /** Receivers handle each once: a replay sends the events again. */
+  event_id: string;
   webhook_id: string;
   organization_id: string;
   url: string;
   type: string;
   /** JSON. */
   data: string;
-  created_at: Date;
+  occurred_at: Date;
   attempts: number;
 }
 
@@ -67,7 +69,7 @@ const RESULTS = ['succeeded', 'retried', 'given_up'] as const;
 
 /**
  * Sends the deliveries that are due. Every process looks for them every two seconds and claims what it can send; a
- * delivery whose process has ended is claimed again when the lease has. So each is sent at least once, with the same ID.
+ * delivery whose process has ended is claimed again when the lease has. So each is sent at least once, with the same event ID.
  */
 @Injectable()
 export class WebhookDeliverer implements OnApplicationBootstrap {
@@ -131,9 +133,12 @@ export class WebhookDeliverer implements OnApplicationBootstrap {
     const { delivery_id: id, webhook_id: webhookId, organization_id: organizationId, type, url } = delivery;
     const facts = { deliveryId: id, webhookId, organizationId };
     try {
-      const body = messageBody(type, delivery.created_at, delivery.data);
-      const secrets = this.secrets.signing(webhookId, delivery);
-      const { outcome, status, error, durationMs } = await this.sender.send(url, organizationId, { id, body }, secrets);
+      const message = {
+        id: delivery.event_id,
+        body: messageBody(type, delivery.occurred_at, JSON.parse(delivery.data)),
+      };
+      const credentials = this.secrets.credentials(webhookId, delivery);
+      const { outcome, status, error, durationMs } = await this.sender.send(url, organizationId, message, credentials);
       const attempts = delivery.attempts + 1;
       const pause = outcome === 'failed' ? pauseSeconds(attempts) : undefined;
       const values = [id, claim, outcome, status, error, durationMs, pause ?? null, FAILING_DAYS * DAY];

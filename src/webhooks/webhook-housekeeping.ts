@@ -4,32 +4,49 @@ import { DataSource } from 'typeorm';
 import type { BackgroundLoop } from '../background/background-loop.js';
 import { BackgroundLoops } from '../background/background-loops.js';
 import { createGauge } from '../observability/metrics-registry.js';
-import { DELIVERY_RETENTION_DAYS } from './webhook.js';
+import { DELIVERY_RETENTION_DAYS, SUCCEEDED_RETENTION_DAYS } from './webhook.js';
 
 const INTERVAL_MS = 60_000;
 /** Deletes in a limited time what has accumulated. */
 const REMOVED_AT_ONCE_MAX = 10_000;
 
-/** $1 days, $2 most rows. An array, because a join of so many rows may be planned as one of the whole table. */
-export const REMOVE_OLD = `
-  DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(
-    SELECT id FROM webhook_deliveries WHERE created_at < (SELECT clock_now() - make_interval(days => $1))
-      ORDER BY created_at LIMIT $2))`;
+/** $1 most rows. An array, because a join of so many rows may be planned as one of the whole table. */
+const remove = (deliveries: string): string => `
+  WITH removed AS (
+    DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries ${deliveries} LIMIT $1)) RETURNING 1
+  ) SELECT count(*)::integer AS count FROM removed`;
 
+const removeOlder = (days: number, state: string): string =>
+  remove(
+    `WHERE state ${state} AND created_at < (SELECT clock_now() - make_interval(days => ${days})) ORDER BY created_at`,
+  );
+
+const OF_DELETED_ORGANIZATIONS = 'organization_id IN (SELECT id FROM organizations WHERE deleted_at IS NOT NULL)';
+
+/** What is removed some rows at a time. */
+export const REMOVALS = [
+  removeOlder(SUCCEEDED_RETENTION_DAYS, `= 'succeeded'`),
+  removeOlder(DELIVERY_RETENTION_DAYS, `<> 'succeeded'`),
+  remove(`WHERE webhook_id = ANY (ARRAY(SELECT id FROM webhooks WHERE ${OF_DELETED_ORGANIZATIONS}))`),
+];
+
+/** After their deliveries. */
 const REMOVE_OF_DELETED_ORGANIZATIONS = `
-  DELETE FROM webhooks WHERE organization_id IN (SELECT id FROM organizations WHERE deleted_at IS NOT NULL)`;
+  DELETE FROM webhooks WHERE ${OF_DELETED_ORGANIZATIONS}
+    AND NOT EXISTS (SELECT FROM webhook_deliveries WHERE webhook_id = webhooks.id)`;
 
 const REMOVE_OLD_SECRETS = `
   UPDATE webhooks SET previous_secret = NULL, previous_secret_until = NULL
     WHERE previous_secret_until <= (SELECT clock_now())`;
 
-/** What waits, counted up to 10,000. Overdue is what is due at a webhook that is on, since the pause after its last attempt. */
+/** What waits, counted up to 10,000. Overdue is what is due, since the pause after the last attempt. Each minimum is read from an index. */
 const WAITING = `
   SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE next_attempt_at IS NOT NULL LIMIT 10000) waiting)::integer
            AS waiting,
-         (SELECT greatest(0, max(extract(epoch FROM clock_now() - greatest(next_attempt_at, rested_until))))
-            FROM webhook_queues, LATERAL (SELECT * FROM webhooks WHERE id = webhook_id LIMIT 1) webhook
-            WHERE disabled_at IS NULL)::double precision
+         greatest(0, extract(epoch FROM clock_now() - least(
+           (SELECT min(due_at) FROM webhooks WHERE healthy AND claim IS NULL AND due_at IS NOT NULL),
+           (SELECT min(due_at) FROM webhooks WHERE NOT healthy AND claim IS NULL AND due_at IS NOT NULL),
+           (SELECT min(due_at) FROM webhooks WHERE claim IS NOT NULL))))::double precision
            AS overdue_seconds,
          (SELECT last_value - 1 + is_called::integer FROM webhook_events_dropped)::double precision AS dropped`;
 
@@ -73,15 +90,20 @@ export class WebhookHousekeeping implements OnApplicationBootstrap {
   }
 
   /** Removes what is stored for long enough, and updates the metrics. */
-  async clean(): Promise<void> {
-    await this.database.query(REMOVE_OLD, [DELIVERY_RETENTION_DAYS, REMOVED_AT_ONCE_MAX]);
+  async clean(): Promise<'again' | undefined> {
+    let isMore = false;
+    for (const statement of REMOVALS) {
+      const [removed] = await this.database.query<{ count: number }[]>(statement, [REMOVED_AT_ONCE_MAX]);
+      isMore ||= removed?.count === REMOVED_AT_ONCE_MAX;
+    }
     await this.database.query(REMOVE_OF_DELETED_ORGANIZATIONS);
     await this.database.query(REMOVE_OLD_SECRETS);
     const [row] = await this.database.query<(typeof this.figures)[]>(WAITING);
-    if (!row) return;
+    if (!row) return undefined;
     this.figures = row;
     const events = row.dropped - this.droppedBefore;
     if (events > 0) this.logger.warn({ event: 'webhook_events_dropped', events });
     this.droppedBefore = row.dropped;
+    return isMore ? 'again' : undefined;
   }
 }

@@ -10,6 +10,9 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 const PREFIX = 'whsec_';
+const UNREADABLE_AUTHORIZATION =
+  'The authorization of this webhook cannot be read any more. Set it again with PATCH /webhooks/:id.';
+
 /** Standard Webhooks: 24 to 64 bytes. */
 const SECRET_BYTES = 32;
 
@@ -18,6 +21,15 @@ export interface StoredSecrets {
   secret: Buffer;
   /** The one before the last rotation, while it signs too. */
   previous_secret: Buffer | null;
+  /** The value of the header `Authorization`. */
+  authorization_header: Buffer | null;
+}
+
+/** What a webhook's messages are sent with. */
+export interface Credentials {
+  /** One signature for each, the current secret first. */
+  secrets: [Buffer, ...Buffer[]];
+  authorization: string | null;
 }
 
 /**
@@ -48,16 +60,49 @@ export class WebhookSecrets {
     return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
   }
 
+  /** @throws WebhooksDisabledError */
+  encryptAuthorization(webhookId: string, value: string): Buffer {
+    return this.encrypt(authorizationOf(webhookId), Buffer.from(value));
+  }
+
   /**
-   * The secrets that sign the deliveries of a webhook, the current one first.
+   * What the deliveries of a webhook are sent with.
    *
-   * @throws UnreadableSecretError when the current one is encrypted with another key, or was changed
+   * @throws UnreadableSecretError when the current secret or the header is encrypted with another key, or was changed
    */
-  signing(webhookId: string, { secret, previous_secret: previous }: StoredSecrets): [Buffer, ...Buffer[]] {
+  credentials(webhookId: string, stored: StoredSecrets): Credentials {
+    const { secret, previous_secret: previous, authorization_header: header } = stored;
+    const current = this.current(webhookId, secret);
+    const old = previous && this.decrypt(webhookId, previous);
+    return {
+      secrets: old ? [current, old] : [current],
+      authorization: header && this.authorization(webhookId, header),
+    };
+  }
+
+  /** The value of the header. @throws UnreadableSecretError */
+  authorization(webhookId: string, header: Buffer): string {
+    const value = this.decrypt(authorizationOf(webhookId), header);
+    if (!value) throw new UnreadableSecretError(UNREADABLE_AUTHORIZATION);
+    return value.toString();
+  }
+
+  /** The secret that signs. @throws UnreadableSecretError */
+  current(webhookId: string, secret: Buffer): Buffer {
     const current = this.decrypt(webhookId, secret);
     if (!current) throw new UnreadableSecretError();
-    const old = previous && this.decrypt(webhookId, previous);
-    return old ? [current, old] : [current];
+    return current;
+  }
+
+  /** Identifies a text that can be a secret. @throws WebhooksDisabledError */
+  mac(text: string): Buffer {
+    const [key] = this.keys;
+    if (!key) throw new WebhooksDisabledError();
+    return macOf(key, text);
+  }
+
+  isMacOf(mac: Buffer, text: string): boolean {
+    return this.keys.some((key) => macOf(key, text).equals(mac));
   }
 
   private decrypt(webhookId: string, stored: Buffer): Buffer | undefined {
@@ -74,6 +119,11 @@ export class WebhookSecrets {
     return undefined;
   }
 }
+
+/** What the value of the header is bound to, so that it does not decrypt as a secret. */
+const authorizationOf = (webhookId: string): string => `${webhookId} authorization`;
+
+const macOf = (key: Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 
 /** Generates the key of a secret, whose text form is `secretText`. */
 export function generateSecret(): Buffer {
@@ -107,11 +157,7 @@ export function signedHeaders({ id, body }: WebhookMessage, secrets: readonly Bu
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
 }
 
-/**
- * The body of an event.
- *
- * @param data JSON, inserted unchanged
- */
-export function messageBody(type: string, occurredAt: Date, data: string): string {
-  return `{"type":${JSON.stringify(type)},"timestamp":"${occurredAt.toISOString()}","data":${data}}`;
+/** The body of an event: compact JSON, which stays the same when a receiver parses and writes it again. */
+export function messageBody(type: string, occurredAt: Date, data: unknown): string {
+  return JSON.stringify({ type, timestamp: occurredAt, data });
 }

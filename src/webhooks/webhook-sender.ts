@@ -5,7 +5,7 @@ import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
 import { DomainError } from '../domain/errors.js';
 import { WebhookResolver } from './webhook-resolver.js';
-import { signedHeaders, type WebhookMessage } from './webhook-secrets.js';
+import { signedHeaders, type Credentials, type WebhookMessage } from './webhook-secrets.js';
 import { parseWebhookUrl } from './webhook-url.js';
 
 const USER_AGENT = `channel-transcripts-webhooks/${VERSION}`;
@@ -40,13 +40,12 @@ export class WebhookSender {
    * checked again, because the webhook may be older than the configuration. Never rejects.
    *
    * @param organizationId of the webhook
-   * @param secrets one signature for each
    */
   async send(
     url: string,
     organizationId: string,
     message: WebhookMessage,
-    secrets: readonly Buffer[],
+    credentials: Credentials,
   ): Promise<SendResult> {
     const startedAtMs = performance.now();
     const result = (outcome: SendResult['outcome'], status: number | null, error: string | null): SendResult => {
@@ -55,7 +54,7 @@ export class WebhookSender {
     const timeout = AbortSignal.timeout(this.timeoutMs);
     try {
       const checked = parseWebhookUrl(url, this.environment.WEBHOOK_ALLOW_PRIVATE);
-      const status = await this.post(checked, organizationId, message, secrets, timeout);
+      const status = await this.post(checked, organizationId, message, credentials, timeout);
       if (status >= 200 && status < 300) return result('succeeded', status, null);
       return result(status === GONE ? 'gone' : 'failed', status, statusError(status));
     } catch (error) {
@@ -85,7 +84,7 @@ export class WebhookSender {
     url: URL,
     organizationId: string,
     message: WebhookMessage,
-    secrets: readonly Buffer[],
+    { secrets, authorization }: Credentials,
     signal: AbortSignal,
   ): Promise<number> {
     // One agent for each attempt: a connection is never reused for a name that resolves to other addresses meanwhile.
@@ -105,6 +104,7 @@ export class WebhookSender {
         headers: {
           'content-type': 'application/json',
           'user-agent': USER_AGENT,
+          ...(authorization !== null && { authorization }),
           ...signedHeaders(message, secrets, Date.now()),
         },
         body: message.body,

@@ -35,12 +35,34 @@ export const ROTATION_HOURS = 24;
 /** A webhook is turned off when a delivery is given up and none has succeeded for this long. */
 export const FAILING_DAYS = 5;
 
-/** How long deliveries are stored. */
+/** How long deliveries are stored that did not succeed, and those that did. */
 export const DELIVERY_RETENTION_DAYS = 30;
+export const SUCCEEDED_RETENTION_DAYS = 7;
 
 export class WebhookNotFoundError extends fixedError(
   'not_found',
   'Webhook not found. List the webhooks of your organization with GET /webhooks.',
+) {}
+
+export class DeliveryNotFoundError extends fixedError(
+  'not_found',
+  'Delivery not found. List the deliveries of the webhook with GET /webhooks/:id/deliveries.',
+) {}
+
+/** Nothing is sent to a webhook that is turned off. */
+export class WebhookTurnedOffError extends fixedError(
+  'conflict',
+  'The webhook is turned off. PATCH /webhooks/:id with its url turns it on again.',
+) {}
+
+export class DeliveryWaitingError extends fixedError(
+  'conflict',
+  'The delivery is waiting: it is sent without another request.',
+) {}
+
+export class QueueFullError extends fixedError(
+  'conflict',
+  'The webhook has 1000 waiting deliveries. Retry this one when some of them have ended.',
 ) {}
 
 export class TooManyWebhooksError extends DomainError {
@@ -60,10 +82,10 @@ export class WebhooksDisabledError extends DomainError {
   }
 }
 
-/** The secret is encrypted with a key that this process does not have. */
+/** The secret, or the value of the header, is encrypted with a key that this process does not have. */
 export class UnreadableSecretError extends DomainError {
-  constructor() {
-    super('conflict', 'The secret of this webhook cannot be read any more. Rotate it to get a new one.');
+  constructor(message = 'The secret of this webhook cannot be read any more. Rotate it to get a new one.') {
+    super('conflict', message);
   }
 }
 

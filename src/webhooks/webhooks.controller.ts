@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Req } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Patch, Post, Query, Req } from '@nestjs/common';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/auth.decorators.js';
@@ -9,21 +9,28 @@ import { ApiIdempotencyKey, idempotencyKey } from '../http/routes/idempotency-ke
 import { requestContext } from '../http/server/request-context.js';
 import { ApiResult } from '../http/routes/response-docs.js';
 import { PageQueryDto } from '../http/routes/validation.js';
+import { CursorExpiredError, CursorUnknownError } from '../jobs/results/cursor.js';
 import { AllowsHead } from '../http/routes/route.decorators.js';
-import { CreateWebhookDto, EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
+import { ChangeWebhookDto, CreateWebhookDto, EVENT_CALLBACKS, ReplayDto } from './dto/webhooks-request.dto.js';
 import {
   DELIVERIES,
   DeliveriesPageDto,
+  DELIVERY,
+  DeliveryDto,
   ROTATED_WEBHOOK,
   TEST_RESULT,
   TestResultDto,
   WEBHOOK,
   WEBHOOK_WITH_SECRET,
+  WebhookDto,
   WEBHOOKS,
   WebhooksDto,
   WebhookWithSecretDto,
 } from './dto/webhooks-response.dto.js';
 import {
+  DeliveryNotFoundError,
+  DeliveryWaitingError,
+  QueueFullError,
   REPEATED_HOURS,
   ROTATION_HOURS,
   TEST_EVENT,
@@ -32,6 +39,7 @@ import {
   WebhookNotFoundError,
   WEBHOOKS_MAX,
   WebhooksDisabledError,
+  WebhookTurnedOffError,
 } from './webhook.js';
 import { PRIVATE_HOST } from './webhook-url.js';
 import { WEBHOOK_ID, WebhooksService } from './webhooks.service.js';
@@ -42,10 +50,22 @@ const ApiWebhookId = (): MethodDecorator =>
     error: new WebhookNotFoundError(),
   });
 
+const ApiDeliveryId = (): MethodDecorator =>
+  ApiId(
+    'The ID of the delivery (`dlv_…`).',
+    DELIVERY.id,
+    { title: 'The webhook has no such delivery', error: new DeliveryNotFoundError() },
+    'deliveryId',
+  );
+
 const DISABLED: ErrorExample = {
   title: 'The service has no key for the secrets of webhooks',
   error: new WebhooksDisabledError(),
 };
+
+const TURNED_OFF: ErrorExample = { title: 'The webhook is turned off', error: new WebhookTurnedOffError() };
+
+const NOTHING_TO_CHANGE = invalidField('body', 'The body must contain at least one field to change.');
 
 /** Any other text in the place of an ID is not logged. */
 function organizationOf(request: Request, webhookId?: string): string {
@@ -98,6 +118,22 @@ export class WebhooksController {
     return { webhooks: await this.webhooks.list(organizationOf(request)) };
   }
 
+  @Patch(':id')
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
+  @ApiWebhookId()
+  @ApiOperation({
+    summary: 'Change a webhook',
+    description:
+      'Changes where events are sent, which ones, and with which header; null removes. Deliveries that wait are sent to the new URL. ' +
+      'With `url`, also the same one, a webhook that was turned off is turned on again, and its failures are forgotten.',
+  })
+  @ApiResult(HttpStatus.OK, WebhookDto, 'The changed webhook.', WEBHOOK)
+  @ApiErrors(NOTHING_TO_CHANGE, DISABLED)
+  changeWebhook(@Param('id') id: string, @Body() body: ChangeWebhookDto, @Req() request: Request): Promise<WebhookDto> {
+    if (Object.values(body).every((value) => value === undefined)) throw NOTHING_TO_CHANGE;
+    return this.webhooks.change(organizationOf(request, id), id, body, requestContext(request).actor);
+  }
+
   @Delete(':id')
   @RequiresApiKey()
   @HttpCode(HttpStatus.NO_CONTENT)
@@ -140,6 +176,49 @@ export class WebhooksController {
   async testWebhook(@Param('id') id: string, @Req() request: Request): Promise<TestResultDto> {
     const { outcome, status, error, durationMs } = await this.webhooks.test(organizationOf(request, id), id);
     return { delivered: outcome === 'succeeded', responseStatus: status, error, durationMs };
+  }
+
+  @Post(':id/replay')
+  @HttpCode(HttpStatus.ACCEPTED)
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
+  @ApiWebhookId()
+  @ApiOperation({
+    summary: 'Send the entries of the feed again',
+    description:
+      'Sends `upload.ready` and `upload.failed` again for the entries after a cursor of `GET /feed`, as new deliveries with the same ' +
+      'event IDs, in the order of the feed. It goes on as they are delivered, and is over when `replaying` is false.',
+  })
+  @ApiResult(HttpStatus.ACCEPTED, WebhookDto, 'The webhook.', { ...WEBHOOK, replaying: true })
+  @ApiErrors(
+    { title: 'Entries after the cursor have expired', error: new CursorExpiredError('1200.Qm7xT2aa', 206) },
+    { title: 'The service does not know the cursor', error: new CursorUnknownError('1200.Qm7xT2aa') },
+    TURNED_OFF,
+  )
+  replayWebhook(@Param('id') id: string, @Body() { after }: ReplayDto, @Req() request: Request): Promise<WebhookDto> {
+    return this.webhooks.replay(organizationOf(request, id), id, after);
+  }
+
+  @Post(':id/deliveries/:deliveryId/retry')
+  @HttpCode(HttpStatus.ACCEPTED)
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
+  @ApiWebhookId()
+  @ApiDeliveryId()
+  @ApiOperation({
+    summary: 'Send a delivery again',
+    description: 'Sends a delivery that has succeeded or failed again, with all of its attempts and the same event ID.',
+  })
+  @ApiResult(HttpStatus.ACCEPTED, DeliveryDto, 'The delivery, which waits.', DELIVERY)
+  @ApiErrors(
+    TURNED_OFF,
+    { title: 'The delivery is waiting already', error: new DeliveryWaitingError() },
+    { title: 'Too many deliveries are waiting', error: new QueueFullError() },
+  )
+  retryWebhookDelivery(
+    @Param('id') id: string,
+    @Param('deliveryId') deliveryId: string,
+    @Req() request: Request,
+  ): Promise<DeliveryDto> {
+    return this.webhooks.retry(organizationOf(request, id), id, deliveryId);
   }
 
   @Get(':id/deliveries')

@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { BackgroundModule } from '../background/background-loops.js';
+import { JobsModule } from '../jobs/jobs.module.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { WebhookDeliverer } from './webhook-deliverer.js';
 import { WebhookHousekeeping } from './webhook-housekeeping.js';
@@ -15,7 +16,7 @@ import { WebhooksService } from './webhooks.service.js';
  * transaction that makes it true.
  */
 @Module({
-  imports: [AuthModule, BackgroundModule, MetricsRegistryModule],
+  imports: [AuthModule, BackgroundModule, JobsModule, MetricsRegistryModule],
   controllers: [WebhooksController],
   providers: [WebhookDeliverer, WebhookResolver, WebhookSecrets, WebhookSender, WebhooksService],
 })

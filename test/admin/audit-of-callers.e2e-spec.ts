@@ -60,7 +60,7 @@ it('the audit trail has what a key changes, each in the transaction of the chang
   await send(key, 'POST', `/webhooks/${webhook.id}/test`);
   await send(key, 'DELETE', `/webhooks/${webhook.id}`);
 
-  const stored = { url: 'http://127.0.0.1:9999', events: ['job.completed'] };
+  const stored = { url: 'http://127.0.0.1:9999', events: ['job.completed'], labels: {}, authorization: null };
   const active = { state: 'active', reason: null, checkMinutes: 60 };
   const entries = await entriesOf(key);
   expect(entries.map(({ action, target, before, after }) => [action, target, before, after])).toEqual([

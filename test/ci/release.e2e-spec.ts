@@ -29,6 +29,10 @@ case $1 in
   cp) echo "from the image" >"$4" ;;
 esac
 `;
+/** Builds the wheel as setuptools does. */
+const PYTHON = `#!/bin/sh
+[ -z "$3" ] || { touch "$3/client.whl" && echo client.whl; }
+`;
 const NO_DOCKER = '#!/bin/sh\nexit 1\n';
 
 let folder: ReturnType<typeof temporaryFolder>;
@@ -42,7 +46,7 @@ const git = (...args: string[]) =>
 beforeEach(() => {
   folder = temporaryFolder();
   for (const [file, text] of Object.entries(FILES)) write(file, text);
-  for (const path of ['tools/release', 'deploy/kubernetes/base']) {
+  for (const path of ['tools/release', 'deploy/kubernetes/base', 'clients/python']) {
     cpSync(join(PROJECT, path), join(folder.path, path), { recursive: true });
   }
   git('init', '--quiet');
@@ -53,13 +57,22 @@ afterEach(() => folder.remove());
 
 function release(docker: string, ...options: string[]) {
   write('bin/docker', docker, 0o755);
+  write('bin/python3', PYTHON, 0o755);
   const env = { ...process.env, PATH: `${join(folder.path, 'bin')}:${process.env['PATH']}` };
   const args = ['tools/release/release.mjs', ...options];
   return spawnSync(process.execPath, args, { cwd: folder.path, env, encoding: 'utf8' });
 }
 
 const released = (): string[] => readdirSync(join(folder.path, 'release/1.2.3')).sort();
-const WITHOUT_IMAGE = ['SHA256SUMS', 'THIRD-PARTY-LICENSES', 'client.tgz', 'nest.tgz', 'openapi.json', 'sbom.json'];
+const WITHOUT_IMAGE = [
+  'SHA256SUMS',
+  'THIRD-PARTY-LICENSES',
+  'client.tgz',
+  'client.whl',
+  'nest.tgz',
+  'openapi.json',
+  'sbom.json',
+];
 
 (isInstalled('git') ? describe : describe.skip)('npm run release', () => {
   it('refuses a tree with changes, a version without an entry in the change log, and an unknown option', () => {
@@ -92,7 +105,7 @@ const WITHOUT_IMAGE = ['SHA256SUMS', 'THIRD-PARTY-LICENSES', 'client.tgz', 'nest
     expect([asked.status, asked.stderr, released()]).toEqual([0, '', WITHOUT_IMAGE]);
     // Where `clients:pack` printed that they are, for programs that installed them by these paths.
     expect(readdirSync(folder.path)).toEqual(expect.arrayContaining(['client.tgz', 'nest.tgz']));
-    expect(asked.stdout).toContain('release/1.2.3/client.tgz\nrelease/1.2.3/nest.tgz\n');
+    expect(asked.stdout).toContain('release/1.2.3/client.tgz\nrelease/1.2.3/client.whl\nrelease/1.2.3/nest.tgz\n');
     expect(asked.stdout).toContain('Left out (--without-image): the image, and the Kubernetes base');
   });
 });

@@ -27,6 +27,10 @@ describe('the version of package.json', () => {
     }
   });
 
+  it('is that of the Python client', () => {
+    expect(/^version = "(.+)"$/m.exec(read('clients/python/pyproject.toml'))?.[1]).toBe(VERSION);
+  });
+
   it('is that of the OpenAPI document', () => {
     const { info } = JSON.parse(read('tools/openapi/openapi.json')) as { info: { version: string } };
     expect(info.version).toBe(VERSION);

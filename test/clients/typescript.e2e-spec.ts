@@ -188,6 +188,15 @@ describe('the TypeScript client', () => {
       await expect(webhooks.verify(`${message.body} `, message.headers, secret)).rejects.toThrow('not genuine');
       await until(async () => (await webhooks.deliveries(id).next()).value?.state === 'succeeded');
       expect((await webhooks.list()).map((one) => one.id)).toEqual([id]);
+      expect(await webhooks.change(id, { events: null, labels: { user: '42' } })).toMatchObject({
+        labels: { user: '42' },
+      });
+      const { value: delivery } = await webhooks.deliveries(id).next();
+      expect(await webhooks.retry(id, delivery?.id ?? '')).toMatchObject({
+        eventId: delivery?.eventId,
+        state: 'pending',
+      });
+      expect(await webhooks.replay(id)).toMatchObject({ replaying: true });
       await webhooks.delete(id);
       expect(await webhooks.list()).toEqual([]);
       expect((await refusal(webhooks.test(id))).status).toBe(404);

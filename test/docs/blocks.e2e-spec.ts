@@ -39,6 +39,7 @@ const NOT_RUN: [page: string, begin: string][] = [
   ['clients/typescript/README.md', 'npm install @channel-transcripts/client'],
   ['clients/nest/README.md', 'npm install @channel-transcripts/nest'],
   ['clients/nest-consumer/README.md', 'npm install && npm run build:clients'],
+  ['clients/python/README.md', 'pip install'],
   ['test/fake-youtube/README.md', 'npm run fake-youtube'],
 ];
 
@@ -100,6 +101,7 @@ function prepareFolder(page: string): void {
   const target = folderOf(page);
   mkdirSync(target);
   for (const name of ['dist', 'dist-tools', 'node_modules']) symlinkSync(join(PROJECT, name), join(target, name));
+  symlinkSync(join(PROJECT, 'clients/python/src/channel_transcripts'), join(target, 'channel_transcripts'));
   const { scripts } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };
@@ -140,9 +142,15 @@ async function variables(page: string): Promise<Record<string, string>> {
   const { PATH = '', HOME = '' } = process.env;
   const { key } = await service.organization();
   const known = { BASE_URL: service.url, KEY: key, YOUTUBE_BASE_URL: service.fakeYoutube.url };
-  const all = Object.entries({ ...known, DATABASE_URL: service.databaseUrl });
+  const ofPython = { CHANNEL_TRANSCRIPTS_URL: service.url, CHANNEL_TRANSCRIPTS_KEY: key };
+  const all = Object.entries({ ...known, ...ofPython, DATABASE_URL: service.databaseUrl });
   const prose = proseOf(page);
-  return { PATH, HOME, ...Object.fromEntries(all.filter(([name]) => new RegExp(`\`${name}\\b`).test(prose))) };
+  return {
+    PATH,
+    HOME,
+    PYTHONDONTWRITEBYTECODE: '1',
+    ...Object.fromEntries(all.filter(([name]) => new RegExp(`\`${name}\\b`).test(prose))),
+  };
 }
 
 /** Runs the blocks of a page one after another in one shell, which ends at the first command that fails. */

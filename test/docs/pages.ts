@@ -5,7 +5,15 @@ import MarkdownIt, { type Token } from 'markdown-it';
 export const PROJECT = join(import.meta.dirname, '../..');
 /** The word after the language of a shell block that no test runs. It is not shown to readers. */
 const NOT_RUN = 'not-run';
-const FOLDERS = ['.', 'docs', 'docs/decisions', 'clients/typescript', 'clients/nest', 'clients/nest-consumer'];
+const FOLDERS = [
+  '.',
+  'docs',
+  'docs/decisions',
+  'clients/typescript',
+  'clients/nest',
+  'clients/nest-consumer',
+  'clients/python',
+];
 
 /** Every page, by its path in the project. */
 export const PAGES = [...FOLDERS, 'test/fake-youtube'].flatMap((folder) =>

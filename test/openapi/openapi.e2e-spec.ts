@@ -521,6 +521,21 @@ describe('a response matches the document', () => {
     await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
       VALUES ('${id}', 'job.failed', '{}', clock_now(), clock_now() + interval '1 hour')`);
     await match(200, 'GET', `${all}/{id}/deliveries`, `${all}/${id}/deliveries`);
+    await match(200, 'PATCH', `${all}/{id}`, `${all}/${id}`, {
+      body: { labels: { user: '42' }, authorization: 'Bearer x' },
+    });
+    await match(400, 'PATCH', `${all}/{id}`, `${all}/${id}`, { body: {} });
+    await match(202, 'POST', `${all}/{id}/replay`, `${all}/${id}/replay`, { body: { after: '0' } });
+    await match(410, 'POST', `${all}/{id}/replay`, `${all}/${id}/replay`, { body: { after: '7.AAAAAAAA' } });
+    const [delivery] = await service.query(`SELECT id FROM webhook_deliveries WHERE webhook_id = '${id}'`);
+    const one = `${all}/{id}/deliveries/{deliveryId}/retry`;
+    const retry = `${all}/${id}/deliveries/${String(delivery?.['id'])}/retry`;
+    await match(409, 'POST', one, retry);
+    await service.query(
+      `UPDATE webhook_deliveries SET state = 'failed', next_attempt_at = NULL WHERE webhook_id = '${id}'`,
+    );
+    await match(202, 'POST', one, retry);
+    await match(404, 'POST', one, `${all}/${id}/deliveries/x/retry`);
     await match(200, 'POST', `${all}/{id}/rotate`, `${all}/${id}/rotate`);
     await match(404, 'POST', `${all}/{id}/test`, `${all}/x/test`);
     await match(404, 'DELETE', `${all}/{id}`, `${all}/x`);

@@ -110,11 +110,13 @@ describe('a video without a transcript', () => {
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
   });
 
-  it('in the requested languages is 404, and the message names those that it has', async () => {
+  it('in the requested languages is 404, and the error lists those that it has', async () => {
     const { key } = await service.organization();
     const response = await service.get('/videos/tw-chowder_/transcript?languages=fr', key);
     expect([response.status, response.body.error.code]).toEqual([404, 'language_unavailable']);
     expect(response.body.error.message).toMatch(/Available: en/);
+    const { metadata } = (await service.get('/videos/tw-chowder_/transcript', key)).body;
+    expect(response.body.error.captionTracks).toEqual(metadata.captionTracks);
   });
 
   it.each([

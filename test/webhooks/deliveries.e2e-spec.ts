@@ -2,7 +2,7 @@ import { pipeline, Readable, type Writable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { BackgroundLoops } from '../../src/background/background-loops.js';
 import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
-import { REMOVE_OLD, WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
+import { REMOVALS, WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
 import { WebhookResolver } from '../../src/webhooks/webhook-resolver.js';
 import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { DatabaseClock } from '../database/database-clock.js';
@@ -61,7 +61,9 @@ describe('an event', () => {
         responseStatus: 204,
         error: null,
       });
-      const message = only(receiver.received.filter((each) => idOf(each) === delivery?.id));
+      const message = only(
+        receiver.received.filter((each) => idOf(each) === delivery?.eventId && isSigned(each, secret)),
+      );
       expect(verified(message, secret)).toEqual({
         type: 'job.completed',
         timestamp: delivery?.createdAt,
@@ -111,12 +113,12 @@ describe('an event', () => {
   });
 
   it('beyond 1,000 waiting deliveries of a webhook is not sent to it, and is counted; one an hour is listed', async () => {
-    const clean = (): Promise<void> => service.app.get(WebhookHousekeeping).clean();
+    const clean = (): Promise<unknown> => service.app.get(WebhookHousekeeping).clean();
     const owner = await steps.customer();
     const { id } = await steps.addWebhook(owner.key);
     const insertWaiting = (count: number): Promise<unknown> =>
       service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
-        SELECT '${owner.id}', 'job.paused', '{}', clock_now(), clock_now() + interval '1 day'
+        SELECT '${owner.id}', 'job.paused', '{}', clock_now(), clock_now() + interval '9 hours'
           FROM generate_series(1, ${count})`);
     await insertWaiting(999);
     expect(await steps.attempted(await steps.enqueued(owner), 1)).toMatchObject({ state: 'succeeded' });
@@ -390,39 +392,57 @@ describe('a process that is killed', () => {
     expect(receiver.received).toHaveLength(1);
     await clock.move(61);
     expect(await steps.attempted(owner, 1)).toMatchObject({ state: 'succeeded' });
-    expect(receiver.received.map(idOf)).toEqual(Array(2).fill((await steps.deliveriesOf(owner))[0]?.id));
+    expect(receiver.received.map(idOf)).toEqual(Array(2).fill((await steps.deliveriesOf(owner))[0]?.eventId));
   });
 });
 
 describe('housekeeping', () => {
-  const clean = (): Promise<void> => service.app.get(WebhookHousekeeping).clean();
+  const clean = (): Promise<unknown> => service.app.get(WebhookHousekeeping).clean();
 
-  it('removes deliveries of more than 30 days, and secrets whose rotation has ended', async () => {
+  it('removes deliveries that succeeded after 7 days and others after 30, and secrets whose rotation has ended', async () => {
     const owner = await steps.customer();
     await steps.post(owner, 'rotate');
     await steps.attempted(await steps.enqueued(owner), 1);
-    await clock.move(29 * SECONDS_PER_DAY);
+    receiver.respond = respondWith(500);
     await steps.attempted(await steps.enqueued(owner), 1);
-    await clean();
-    expect(await steps.deliveriesOf(owner)).toHaveLength(2);
+    await service.query(
+      `UPDATE webhook_deliveries SET state = 'failed', next_attempt_at = NULL WHERE state = 'pending'`,
+    );
+    const statesAfter = async (days: number): Promise<string[]> => {
+      await clock.move(days * SECONDS_PER_DAY);
+      await clean();
+      return (await steps.deliveriesOf(owner)).map(({ state }) => state);
+    };
+    expect(await statesAfter(6.9)).toEqual(['failed', 'succeeded']);
+    expect(await statesAfter(0.2)).toEqual(['failed']);
     expect(await service.query('SELECT previous_secret FROM webhooks')).toEqual([{ previous_secret: null }]);
-    await clock.move(1.1 * SECONDS_PER_DAY);
+    expect(await statesAfter(22.8)).toEqual(['failed']);
+    expect(await statesAfter(0.2)).toEqual([]);
+  });
+
+  it('removes the webhooks of a deleted organization after their deliveries', async () => {
+    const owner = await steps.customer();
+    await steps.attempted(await steps.enqueued(owner), 1);
+    await service.query(`UPDATE organizations SET deleted_at = clock_now() WHERE id = '${owner.organizationId}'`);
     await clean();
-    expect(await steps.deliveriesOf(owner)).toHaveLength(1);
+    expect(await service.query(`SELECT id FROM webhooks WHERE id = '${owner.id}'`)).toEqual([]);
   });
 
   it('finds and removes old deliveries by indexes, also as many as it removes at once', async () => {
     await steps.customer();
-    const statement = REMOVE_OLD.replace('$1', '30').replace('$2', '10000');
     await service.query(`
       INSERT INTO webhook_deliveries (id, webhook_id, type, data, created_at, state)
         SELECT 'msg_' || n, (SELECT id FROM webhooks LIMIT 1), 'ping', '{}', now(), 'succeeded' FROM generate_series(1, 3000) AS n`);
     await service.query('ANALYZE webhook_deliveries');
     // A few rows are read without the index otherwise.
     const url = `${service.databaseUrl}?options=-c%20enable_seqscan%3Doff`;
-    const plan = (await runQuery(url, `EXPLAIN ${statement}`)).map((line) => line['QUERY PLAN']).join('\n');
-    expect(plan).toMatch(/Index Cond: \(created_at </);
-    expect(plan).not.toContain('Join');
+    for (const statement of REMOVALS.slice(0, 2)) {
+      const plan = (await runQuery(url, `EXPLAIN ${statement.replace('$1', '10000')}`))
+        .map((line) => line['QUERY PLAN'])
+        .join('\n');
+      expect(plan).toMatch(/Index Cond: \(created_at </);
+      expect(plan).not.toContain('Join');
+    }
   });
 
   it('reports no delivery as overdue while its webhook waits after a failure', async () => {

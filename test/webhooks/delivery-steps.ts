@@ -14,7 +14,10 @@ export interface Customer {
   secret: string;
 }
 
-export type Delivery = Record<'id' | 'state' | 'createdAt' | 'lastAttemptAt' | 'nextAttemptAt' | 'error', string> & {
+export type Delivery = Record<
+  'id' | 'eventId' | 'state' | 'createdAt' | 'lastAttemptAt' | 'nextAttemptAt' | 'error',
+  string
+> & {
   attempts: number;
 };
 
@@ -25,17 +28,27 @@ export class DeliverySteps {
     private readonly receiverUrl: string,
   ) {}
 
-  async customer(webhook: { url?: string; events?: string[] } = {}): Promise<Customer> {
+  async customer(webhook: { url?: string; events?: string[]; labels?: object } = {}): Promise<Customer> {
     const { id: organizationId, key } = await this.service.organization();
     return { organizationId, key, ...(await this.addWebhook(key, webhook)) };
   }
 
   async addWebhook(key: string, webhook: object = {}): Promise<{ id: string; secret: string }> {
-    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
-    const body = JSON.stringify({ url: this.receiverUrl, ...webhook });
-    const response = await this.service.request('POST', '/webhooks', headers, body);
+    const response = await this.send(key, 'POST', '/webhooks', { url: this.receiverUrl, ...webhook });
     expect(response.status).toBe(201);
     return response.body as { id: string; secret: string };
+  }
+
+  send(key: string, method: string, path: string, body?: object): Promise<ServiceResponse> {
+    const headers = { Authorization: `Bearer ${key}`, ...(body && { 'Content-Type': 'application/json' }) };
+    return this.service.request(method, path, headers, body && JSON.stringify(body));
+  }
+
+  /** How many deliveries of its webhook wait. */
+  async waiting({ id }: Customer): Promise<number> {
+    const waiting = `webhook_id = '${id}' AND next_attempt_at IS NOT NULL`;
+    const [row] = await this.service.query(`SELECT count(*)::int AS count FROM webhook_deliveries WHERE ${waiting}`);
+    return Number(row?.['count']);
   }
 
   post({ key, id }: Customer, operation: string): Promise<ServiceResponse> {

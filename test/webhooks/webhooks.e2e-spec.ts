@@ -25,10 +25,16 @@ const openssl = spawnSync(
 /** The operations on a webhook: the method, and the path after its ID. */
 const ROUTES: [string, string][] = [
   ['DELETE', ''],
+  ['PATCH', ''],
   ['POST', '/rotate'],
   ['POST', '/test'],
   ['GET', '/deliveries'],
+  ['POST', '/deliveries/dlv_00000000000000000000000000000000/retry'],
+  ['POST', '/replay'],
 ];
+
+/** The bodies of those that need one. */
+const BODIES: Record<string, object> = { PATCH: { events: null }, '/replay': { after: '0' } };
 
 let service: TestService;
 let receiver: Receiver;
@@ -75,6 +81,9 @@ describe('a webhook', () => {
       id: expect.stringMatching(/^whk_[0-9a-f]{24}$/),
       url: receiver.url,
       events: ['job.failed', 'job.completed'],
+      labels: {},
+      hasAuthorization: false,
+      replaying: false,
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
       previousSecretUntil: null,
       failingSince: null,
@@ -103,7 +112,8 @@ describe('a webhook', () => {
     const deleted = await send(key, 'DELETE', `/webhooks/${id}`);
     expect([deleted.status, deleted.text]).toEqual([204, '']);
     expect((await send(key, 'GET', '/webhooks')).body).toEqual({ webhooks: [] });
-    for (const [method, path] of ROUTES) expect((await send(key, method, `/webhooks/${id}${path}`)).status).toBe(404);
+    for (const [method, path] of ROUTES)
+      expect((await send(key, method, `/webhooks/${id}${path}`, BODIES[path || method])).status).toBe(404);
   });
 
   it('is one of ten at most, also when they are created at once', async () => {
@@ -172,6 +182,95 @@ describe('a webhook', () => {
     const response = await send(key, 'POST', '/webhooks', { url: `http://localhost${end}` });
     const message = 'url must not contain an API key or the secret of a webhook.';
     expect([response.status, response.body.error.details]).toEqual([400, [{ field: 'url', message }]]);
+  });
+});
+
+describe('a changed webhook', () => {
+  it('has its new URL, events, labels and header, of which null removes each', async () => {
+    const { key } = await service.organization();
+    await create(key, { events: ['job.failed'] });
+    const [webhook] = (await send(key, 'GET', '/webhooks')).body.webhooks;
+    const patch = async (body: object): Promise<unknown> => {
+      const response = await send(key, 'PATCH', `/webhooks/${webhook.id}`, body);
+      expect(response.status).toBe(200);
+      expect((await send(key, 'GET', '/webhooks')).body).toEqual({ webhooks: [response.body] });
+      return response.body;
+    };
+    const changed = { ...webhook, labels: { user: '42' }, hasAuthorization: true };
+    expect(await patch({ labels: { user: '42' }, authorization: 'Bearer abc' })).toEqual(changed);
+    const url = `${receiver.url}/other`;
+    expect(await patch({ url, events: ['job.paused', 'job.paused'] })).toEqual({
+      ...changed,
+      url,
+      events: ['job.paused'],
+    });
+    expect(await patch({ events: null, labels: null, authorization: null })).toEqual({ ...webhook, url, events: null });
+    for (const [body, field] of [
+      [{}, 'body'],
+      [{ url: null }, 'url'],
+      [{ url: 'ftp://127.0.0.1/' }, 'url'],
+      [{ labels: { 'A b': '1' } }, 'labels'],
+      [{ authorization: 'a\r\nX-Other: 1' }, 'authorization'],
+      [{ authorization: ' a' }, 'authorization'],
+      [{ authorization: `Bearer ${generateKey()}` }, 'authorization'],
+      [{ secret: 'whsec_AAAA' }, 'secret'],
+    ] as const) {
+      const refused = await send(key, 'PATCH', `/webhooks/${webhook.id}`, body);
+      expect([refused.status, refused.body.error.details[0].field]).toEqual([400, field]);
+    }
+  });
+
+  it('sends its header, which is in no row, log or audit entry, also after a rotation', async () => {
+    const { key } = await service.organization();
+    const value = 'Basic c29tZWJvZHk6bm9ib2R5LWtub3dz';
+    const { id } = (await create(key, { authorization: value })).body;
+    await send(key, 'POST', `/webhooks/${id}/rotate`);
+    await send(key, 'POST', `/webhooks/${id}/test`);
+    await send(key, 'PATCH', `/webhooks/${id}`, { authorization: `${value}2` });
+    await send(key, 'POST', `/webhooks/${id}/test`);
+    await send(key, 'PATCH', `/webhooks/${id}`, { authorization: null });
+    await send(key, 'POST', `/webhooks/${id}/test`);
+    expect(receiver.received.map(({ headers }) => headers.authorization)).toEqual([value, `${value}2`, undefined]);
+    const { entries } = (await service.get('/audit', key)).body;
+    expect(entries.filter(({ action }: { action: string }) => action === 'webhook.changed')).toMatchObject([
+      { target: id, before: { authorization: expect.any(String) }, after: { authorization: null } },
+      { target: id, before: { authorization: expect.any(String) }, after: { authorization: expect.any(String) } },
+    ]);
+    for (const text of [await rowsAsText(service), service.logs.join(''), JSON.stringify(entries)])
+      for (const form of [value, Buffer.from(value).toString('hex'), Buffer.from(value).toString('base64')])
+        expect(text).not.toContain(form);
+  });
+
+  it('is still returned to the request with its idempotency key, and refused to another one', async () => {
+    const { key } = await service.organization();
+    const body = { labels: { user: '42', team: 'x' }, authorization: 'Bearer abc' };
+    const { id, secret } = (await createOnce(key, 'a-key', body)).body;
+    const url = `${receiver.url}/other`;
+    await send(key, 'PATCH', `/webhooks/${id}`, { url, labels: null, authorization: null });
+    const again = await createOnce(key, 'a-key', { ...body, labels: { team: 'x', user: '42' } });
+    expect([again.status, again.body]).toEqual([201, expect.objectContaining({ id, secret, url, labels: {} })]);
+    for (const other of [{ ...body, authorization: 'Bearer abd' }, { ...body, labels: {} }, { url }])
+      expect((await createOnce(key, 'a-key', other)).body.error.code).toBe('idempotency_conflict');
+    // Of version 1.0.
+    const old = (await createOnce(key, 'old-key', { events: ['job.failed'] })).body;
+    await service.query(`UPDATE webhooks SET request_mac = NULL WHERE id = '${old.id}'`);
+    expect((await createOnce(key, 'old-key', { events: ['job.failed'] })).body).toMatchObject({ id: old.id });
+    expect((await createOnce(key, 'old-key')).body.error.code).toBe('idempotency_conflict');
+  });
+
+  it('is turned on again by its URL, and its failures are forgotten', async () => {
+    const { key, id } = await withWebhook();
+    await service.query(`UPDATE webhooks SET disabled_at = clock_now(), disabled_reason = 'failing', confirmed = true,
+      failing_since = clock_now() - interval '6 days', rested_until = clock_now() + interval '1 hour' WHERE id = '${id}'`);
+    const on = { disabledAt: null, disabledReason: null, failingSince: null };
+    expect((await send(key, 'PATCH', `/webhooks/${id}`, { events: null })).body).toMatchObject({
+      disabledReason: 'failing',
+    });
+    expect((await send(key, 'PATCH', `/webhooks/${id}`, { url: receiver.url })).body).toMatchObject(on);
+    const state = `SELECT rested_until, confirmed FROM webhooks WHERE id = '${id}'`;
+    expect(await service.query(state)).toEqual([{ rested_until: null, confirmed: true }]);
+    await send(key, 'PATCH', `/webhooks/${id}`, { url: 'http://localhost:9999/' });
+    expect(await service.query(state)).toEqual([{ rested_until: null, confirmed: false }]);
   });
 });
 
@@ -342,7 +441,7 @@ describe('webhooks', () => {
     const before = (await send(owner.key, 'GET', '/webhooks')).body;
     for (const [method, path] of ROUTES) {
       for (const asked of [id, 'whk_ffffffffffffffffffffffff', 'x', '%00']) {
-        const response = await send(other.key, method, `/webhooks/${asked}${path}`);
+        const response = await send(other.key, method, `/webhooks/${asked}${path}`, BODIES[path || method]);
         expect([response.status, response.body.error.code]).toEqual([404, 'not_found']);
       }
     }

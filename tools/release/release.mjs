@@ -31,6 +31,7 @@ run(process.execPath, 'dist/openapi-file.js', join(folder, 'openapi.json'));
 for (const file of output('npm', 'run', '--silent', 'clients:pack').split('\n')) {
   copyFileSync(file, join(folder, basename(file)));
 }
+output(process.execPath, 'tools/release/wheel.mjs', folder);
 
 const image = `channel-transcripts:${version}`;
 let isComplete = options.includes(OPTION);

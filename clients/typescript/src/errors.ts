@@ -20,6 +20,8 @@ export interface ErrorFields {
   results_expired: { oldest?: string; expired?: number };
   /** Where one can go on: entries may come a second time. */
   cursor_unknown: { oldest: string };
+  /** Of a call about one video: every track that it has. */
+  language_unavailable: { captionTracks: components['schemas']['CaptionTrack'][] };
   /** The scope that the call requires: `read` or `write`. */
   scope_missing: { scope: string };
   feature_not_in_plan: { feature: string; plan: string; requiredPlan: string };

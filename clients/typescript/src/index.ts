@@ -68,6 +68,7 @@ export {
   type SubscriptionEvent,
   type UploadEvent,
   type Webhook,
+  type WebhookChanges,
   type WebhookDelivery,
   type WebhookEvent,
   type WebhookOptions,

@@ -4,6 +4,7 @@ import type { components } from './schema.js';
 type Schemas = components['schemas'];
 export type Webhook = Schemas['Webhook'];
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];
+export type WebhookChanges = Schemas['WebhookChangeBody'];
 export type WebhookTestResult = Schemas['WebhookTestResult'];
 export type WebhookDelivery = Schemas['WebhookDelivery'];
 /** The body of a message about a job. */
@@ -27,7 +28,11 @@ export type WebhookEvent = NonNullable<Schemas['NewWebhookBody']['events']>[numb
 export interface WebhookOptions extends CallOptions {
   /** The events to send; all by default. */
   events?: readonly WebhookEvent[];
-  /** The same key, URL and events return the same webhook with its secret for a day; a new key by default. */
+  /** Only events of jobs and subscriptions that have all of these labels are sent. */
+  labels?: Readonly<Record<string, string>>;
+  /** The value of the header `Authorization` of each message. */
+  authorization?: string;
+  /** The same key and body return the same webhook with its secret for a day; a new key by default. */
   idempotencyKey?: string;
 }
 
@@ -39,14 +44,20 @@ export class Webhooks {
   constructor(private readonly http: Http) {}
 
   /** Creates a webhook. Store its `secret`, which is returned only now: it verifies the signatures. */
-  create(url: string, { events, idempotencyKey, ...options }: WebhookOptions = {}): Promise<WebhookWithSecret> {
-    const body = { url, ...defined({ events: events && [...events] }) };
+  create(url: string, options: WebhookOptions = {}): Promise<WebhookWithSecret> {
+    const { events, labels, authorization, idempotencyKey, ...others } = options;
+    const body = { url, ...defined({ events: events && [...events], labels, authorization }) };
     const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
-    return this.http.call('createWebhook', { body, header }, options);
+    return this.http.call('createWebhook', { body, header }, others);
   }
 
   async list(options?: CallOptions): Promise<Webhook[]> {
     return (await this.http.call('listWebhooks', {}, options)).webhooks;
+  }
+
+  /** Changes what `changes` has; null removes. With `url` a webhook that was turned off is turned on again. */
+  change(id: string, changes: WebhookChanges, options?: CallOptions): Promise<Webhook> {
+    return this.http.call('changeWebhook', { path: { id }, body: changes }, options);
   }
 
   delete(id: string, options?: CallOptions): Promise<void> {
@@ -63,7 +74,17 @@ export class Webhooks {
     return this.http.call('testWebhook', { path: { id }, body: {} }, options);
   }
 
-  /** Yields the deliveries of the last 30 days, newest first. */
+  /** Sends the entries of the feed after a cursor again, as new deliveries with the same event IDs; by default all that are stored. */
+  replay(id: string, { after = '0', ...options }: CallOptions & { after?: string } = {}): Promise<Webhook> {
+    return this.http.call('replayWebhook', { path: { id }, body: { after } }, options);
+  }
+
+  /** Sends a delivery that has succeeded or failed again. */
+  retry(id: string, deliveryId: string, options?: CallOptions): Promise<WebhookDelivery> {
+    return this.http.call('retryWebhookDelivery', { path: { id, deliveryId }, body: {} }, options);
+  }
+
+  /** Yields the deliveries that are stored, newest first. */
   deliveries(id: string, options?: CallOptions): AsyncGenerator<WebhookDelivery, void, undefined> {
     return itemsOf<WebhookDelivery, string>(async (after) => {
       const parameters = { path: { id }, query: defined({ after }) };

@@ -2,7 +2,5 @@
 -- began, before it waited for a lock.
 CREATE OR REPLACE FUNCTION clock_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()';
 
--- Whether a stored time has come, or is later than it can be: it was stored while the clock was ahead.
-CREATE OR REPLACE FUNCTION is_due(p_at timestamptz, p_longest interval) RETURNS boolean LANGUAGE sql STABLE AS $$
-  SELECT p_at <= clock_now() OR p_at > clock_now() + p_longest
-$$;
+-- Whether a stored time has come. One that is later than its longest possible value was stored by a clock that was wrong.
+CREATE OR REPLACE FUNCTION is_due(p_at timestamptz, p_longest interval) RETURNS boolean LANGUAGE sql STABLE AS $$ SELECT p_at <= clock_now() OR p_at > clock_now() + p_longest $$;

@@ -250,8 +250,8 @@ BEGIN
     RAISE EXCEPTION 'the slice does not agree with the job %', p_job_id USING ERRCODE = 'CT002';
   END IF;
   IF job.check_seconds IS NOT NULL AND job.deleted_at IS NULL AND v_counts.events IS NOT NULL THEN
-    PERFORM log_append(job, job.succeeded + job.failed);
-    PERFORM subscription_upload_events(job, v_counts.events);
+    PERFORM log_append(job, v_counts.events);
+    PERFORM subscription_upload_events(job, cardinality(v_counts.events));
   END IF;
   job.succeeded := job.succeeded + v_counts.cached + v_counts.fetched;
   job.failed := job.failed + v_counts.failed;

@@ -17,16 +17,20 @@ CREATE OR REPLACE FUNCTION result_address(p_job jobs, p_sequence integer) RETURN
   SELECT format('/subscriptions/%s/results?after=%s&limit=1', p_job.id, result_cursor(p_job, p_sequence - 1))
 $$;
 
--- Adds the results of a subscription after p_after to the log of its organization, which must be locked.
-CREATE OR REPLACE FUNCTION log_append(p_job jobs, p_after integer) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+-- Adds the newest results of a subscription, whose events are given in their order, to the log of its organization, which must be
+-- locked. The data of an event is stored as it is sent, because a replay sends the same.
+CREATE OR REPLACE FUNCTION log_append(p_job jobs, p_events json[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   INSERT INTO organization_logs (organization_id) VALUES (p_job.organization_id) ON CONFLICT DO NOTHING;
   WITH added AS (
-    INSERT INTO log_entries (organization_id, sequence, mark, job_id, position, expires_at)
-      SELECT p_job.organization_id, log.last_sequence + row_number() OVER (ORDER BY video.sequence), video.mark, p_job.id,
-             video.position, video.decided_at + make_interval(secs => p_job.results_seconds)
-        FROM organization_logs log, job_videos video
-        WHERE log.organization_id = p_job.organization_id AND video.job_id = p_job.id AND video.sequence > p_after
+    INSERT INTO log_entries (organization_id, sequence, mark, job_id, position, expires_at, event)
+      SELECT p_job.organization_id, log.last_sequence + place, video.mark, p_job.id, video.position,
+             video.decided_at + make_interval(secs => p_job.results_seconds),
+             jsonb_build_object('subscriptionId', p_job.id, 'labels', p_job.labels) || decided.event::jsonb
+               || jsonb_build_object('results', result_address(p_job, video.sequence))
+        FROM organization_logs log, unnest(p_events) WITH ORDINALITY AS decided (event, place), job_videos video
+        WHERE log.organization_id = p_job.organization_id AND video.job_id = p_job.id
+          AND video.sequence = p_job.succeeded + p_job.failed + place
       RETURNING expires_at
   )
   UPDATE organization_logs SET last_sequence = last_sequence + added.count, remove_at = coalesce(remove_at, added.expires_at)

@@ -182,15 +182,15 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Stores an event for each result of a slice, in their order. Each names the address that returns that result alone.
-CREATE OR REPLACE FUNCTION subscription_upload_events(p_job jobs, p_events json[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+-- Stores an event for each of the p_count newest entries of the log, which are of one subscription, in their order.
+CREATE OR REPLACE FUNCTION subscription_upload_events(p_job jobs, p_count integer) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-  PERFORM webhook_enqueue(
-      p_job.organization_id, CASE WHEN event->>'code' IS NULL THEN 'upload.ready' ELSE 'upload.failed' END,
-      jsonb_build_object('subscriptionId', p_job.id, 'labels', p_job.labels) || event::jsonb || jsonb_build_object(
-        'results', result_address(p_job, p_job.succeeded + p_job.failed + place::integer)))
-    FROM unnest(p_events) WITH ORDINALITY AS decided (event, place) ORDER BY place;
+  PERFORM webhook_enqueue(p_job.organization_id, webhook_upload_type(newest.event), newest.event, decided_at)
+    FROM (SELECT * FROM log_entries WHERE organization_id = p_job.organization_id ORDER BY sequence DESC LIMIT p_count) newest
+      JOIN job_videos video USING (job_id, position)
+    ORDER BY newest.sequence;
 END $$;
+DROP FUNCTION IF EXISTS subscription_upload_events(jobs, json[]);
 
 -- Removes the results of a subscription that have expired, some rows at a time. Its uploads stay known.
 CREATE OR REPLACE FUNCTION subscription_remove_batch(p_job jobs, p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$

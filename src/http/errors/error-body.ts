@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ERROR_CODES } from '../../domain/error-codes.js';
 import type { DomainError, ErrorFields } from '../../domain/errors.js';
 import { count, dateTime } from '../../domain/schema-fields.js';
+import { CaptionTrack } from '../../domain/transcript.js';
 
 const InvalidField = z
   .object({
@@ -38,6 +39,9 @@ const ONLY_SOME = {
   expired: count(
     'With `results_expired` of a subscription or the feed: how many entries after the cursor have expired.',
   ),
+  captionTracks: z
+    .array(CaptionTrack)
+    .describe('With `language_unavailable` of a call about one video: every caption track of the video.'),
 };
 
 const ErrorDto = z

@@ -114,9 +114,9 @@ export function ApiErrors(...errors: DocumentedError[]): MethodDecorator & Class
 }
 
 /** Documents the ID in the path of an operation, and its 404. */
-export function ApiId(description: string, example: string, notFound: ErrorExample): MethodDecorator {
+export function ApiId(description: string, example: string, notFound: ErrorExample, name = 'id'): MethodDecorator {
   const schema = { type: 'string' as const, example };
-  return applyDecorators(ApiParam({ name: 'id', description, schema }), ApiErrors(notFound));
+  return applyDecorators(ApiParam({ name, description, schema }), ApiErrors(notFound));
 }
 
 const reflector = new Reflector();

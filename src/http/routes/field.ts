@@ -1,5 +1,6 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
+import { Transform } from 'class-transformer';
 import { ValidateBy } from 'class-validator';
 import { redactApiKeys } from '../../domain/api-key-text.js';
 import { legiblePath } from '../server/request-paths.js';
@@ -82,7 +83,9 @@ export function field(kind: Kind, stated: Stated): PropertyDecorator {
     isAbsent(value)
       ? undefined
       : kind.fault(value, form)?.replace(/^must be /, nullable && form !== 'text' ? 'must be null or ' : '$&');
-  const rules = FORMS.map((form) =>
+  const rules = FORMS.flatMap((form) => [
+    // The value is wrapped: see `readInput`.
+    Transform(({ value }: { value: () => unknown }) => valueOf(kind, value(), form), { groups: [form] }),
     ValidateBy(
       {
         name: 'field',
@@ -93,7 +96,7 @@ export function field(kind: Kind, stated: Stated): PropertyDecorator {
       },
       { groups: [form] },
     ),
-  );
+  ]);
   return (target, property) => {
     const fields: unknown = Reflect.getOwnMetadata(FIELDS, target);
     const more = { [String(property)]: { kind, stated } };
@@ -105,7 +108,7 @@ export function field(kind: Kind, stated: Stated): PropertyDecorator {
 }
 
 /** The value that is written in a form, which can still be invalid. */
-export function valueOf({ parse, takesText, normalize, fault }: Kind, written: unknown, form: Form): unknown {
+function valueOf({ parse, takesText, normalize, fault }: Kind, written: unknown, form: Form): unknown {
   const isText = typeof written === 'string' && (form !== 'json' || takesText === true);
   const value = isText && parse ? parse(written) : written;
   return normalize && fault(value, form) === undefined ? normalize(value as never) : value;
@@ -244,7 +247,7 @@ export function hasNoApiKey(text: string): boolean {
   return redactApiKeys(legible) === legible;
 }
 
-// Swagger's mapped types (`PickType` and others) look for class-validator by a `require` of their own,
+// Swagger's mapped types (`PickType` and others) look for class-validator and class-transformer by a `require` of their own,
 // which finds another copy than the bundle's, or none in the image: the class would lose its rules.
 
 type Union<Types extends readonly Type[]> = Types extends readonly [Type<infer First>, ...infer Rest extends Type[]]

@@ -1,9 +1,10 @@
 import type { ArgumentMetadata, PipeTransform, Type } from '@nestjs/common';
+import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import { invalidField, InvalidRequestError, type InvalidField } from '../../domain/errors.js';
 import { unknownParameterMessage, unknownParameters } from '../../domain/unknown-parameter.js';
 import { createRedactor, type Redactor } from '../../observability/logging/logger.js';
-import { absentValue, defaultOf, Field, fieldsOf, valueOf, type FieldOf, type Form, type Stored } from './field.js';
+import { absentValue, defaultOf, Field, fieldsOf, type FieldOf, type Form, type Stored } from './field.js';
 
 const NAME_SHOWN_MAX = 80;
 /** Far above any value of the interface, far below what exhausts the stack of what recurses. */
@@ -51,11 +52,12 @@ export function readInput<T extends object>(
   const fields = Object.entries(fieldsOf(type));
   const given: ReadonlyMap<string, unknown> = new Map(isObjectOrArray(input) ? Object.entries(input) : []);
   const repeated = [...given].flatMap(([name, value]) => (form === 'text' && typeof value !== 'string' ? [name] : []));
-  const written = fields.flatMap(([name, { kind, stated }]) => {
+  const written = fields.flatMap(([name, { stated }]) => {
     const value = given.get(name) ?? (given.get(name) === null ? null : defaultOf(stated));
-    return value === undefined ? [] : [[name, valueOf(kind, value, form)]];
+    return value === undefined ? [] : [[name, () => value]];
   });
-  const read = Object.assign(new type(), Object.fromEntries(written) as object);
+  // Wrapped, because class-transformer goes through objects, and fails at a label with the name "constructor".
+  const read = plainToInstance(type, Object.fromEntries(written) as object, { groups: [form] });
   const names = fields.map(([name]) => name);
   const wrong = validateSync(read, { groups: [form], stopAtFirstError: true, forbidUnknownValues: false }).map(
     ({ property: field, constraints = {} }): InvalidField => ({ field, message: Object.values(constraints).join(' ') }),

@@ -1,4 +1,4 @@
-import { Field, field, hasNoApiKey } from '../../http/routes/field.js';
+import { Field, field, hasNoApiKey, type Stated } from '../../http/routes/field.js';
 
 /** The caller's own words for whom a job or a subscription is. */
 export type Labels = Readonly<Record<string, string>>;
@@ -11,8 +11,8 @@ const isName = (text: string): boolean => new RegExp(`^${NAME}$`).test(text);
 const isValue = (value: unknown): boolean =>
   typeof value === 'string' && new RegExp(`^${VALUE}$`, 'u').test(value) && hasNoApiKey(value);
 
-/** The field `labels`. */
-export const Labels = (): PropertyDecorator =>
+/** The field `labels`. @param stated other words */
+export const Labels = (stated: Partial<Stated> = {}): PropertyDecorator =>
   field(
     {
       schema: {
@@ -35,6 +35,7 @@ export const Labels = (): PropertyDecorator =>
       storedSince: 2,
       brief: 'Pairs of your own.',
       hint: 'Your own pairs, such as `{ "user": "42" }`.',
+      ...stated,
     },
   );
 

@@ -92,6 +92,6 @@ export async function onlyEntry(events: AsyncIterable<TranscriptsEvent>): Promis
   let entry: Entry | undefined;
   for await (const event of events) if (event.type === 'result') ({ entry } = event);
   if (!entry) throw new Error('The call has no video.');
-  if (!entry.ok) throw new VideoFailedError(entry.error);
+  if (!entry.ok) throw new VideoFailedError(entry.error, entry.metadata.captionTracks);
   return entry;
 }

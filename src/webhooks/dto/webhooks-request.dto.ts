@@ -1,8 +1,12 @@
 import { ApiSchema, getSchemaPath, type ApiOperationOptions } from '@nestjs/swagger';
-import { Field } from '../../http/routes/field.js';
+import { Field, field, Fields, OptionalFields, Picked } from '../../http/routes/field.js';
+import { Labels } from '../../jobs/dto/labels.js';
+import { CURSOR_KIND } from '../../jobs/results/cursor.js';
 import { URL_LENGTH_MAX } from '../webhook-url.js';
 import { TEST_EVENT, WEBHOOK_EVENTS, type WebhookEvent } from '../webhook.js';
 import { WEBHOOK } from './webhooks-response.dto.js';
+
+const AUTHORIZATION_LENGTH_MAX = 1_000;
 
 @ApiSchema({ name: 'NewWebhookBody' })
 export class CreateWebhookDto {
@@ -24,6 +28,44 @@ export class CreateWebhookDto {
     description: 'The events to send. By default all of them, including those of later versions.',
   })
   events?: WebhookEvent[];
+
+  @Labels({
+    description:
+      'Only events of jobs and subscriptions that have all of these `labels` are sent. By default they decide nothing.',
+    example: { customer: 'acme' },
+  })
+  labels?: Labels;
+
+  @Field.text({
+    rule: 'a text of 1 to 1000 printable ASCII characters, without spaces at its ends',
+    min: 1,
+    max: AUTHORIZATION_LENGTH_MAX,
+    pattern: /^[!-~](?:[ -~]*[!-~])?$/,
+    isStored: true,
+    description:
+      'The value of the header `Authorization` of each message, for receivers that cannot verify signatures. It is stored encrypted ' +
+      'and never returned.',
+    example: 'Bearer 0d6f2f5e1c',
+  })
+  authorization?: string;
+}
+
+/** The body of a change of a webhook. */
+@ApiSchema({ name: 'WebhookChangeBody' })
+export class ChangeWebhookDto extends Fields(
+  OptionalFields(Picked(CreateWebhookDto, 'url')),
+  OptionalFields(Picked(CreateWebhookDto, 'events', 'labels', 'authorization'), { nullable: true }),
+) {}
+
+@ApiSchema({ name: 'WebhookReplayBody' })
+export class ReplayDto {
+  @field(CURSOR_KIND, {
+    required: true,
+    description:
+      'A `next` or `cursor` of `GET /feed`, after which the entries are sent again; `0` for all that are stored.',
+    example: '0',
+  })
+  after: string;
 }
 
 const JOB_EVENT = {
@@ -31,6 +73,7 @@ const JOB_EVENT = {
   timestamp: '2026-11-20T17:12:00.000Z',
   data: {
     jobId: 'job_7Yd0m3VbQxE2kT9aRuWcLf',
+    labels: { user: '42' },
     state: 'completed',
     reason: null,
     channelId: 'UCharbourlight__________',
@@ -43,12 +86,14 @@ const UPLOAD_EVENT = {
   timestamp: '2026-11-24T09:17:09.000Z',
   data: {
     subscriptionId: 'sub_6NfRk2pVx8ZbQ1mLtY4c9H',
+    labels: { user: '42' },
+    channel: { id: 'UCharbourlight__________', name: 'Harbour Light Workshop', handle: '@harbourlight' },
     videoId: 'hl-island__',
     url: 'https://www.youtube.com/watch?v=hl-island__',
     title: 'Round the island in the Marigold',
     publishedAt: '2026-11-24T08:30:05Z',
     code: null,
-    results: '/subscriptions/sub_6NfRk2pVx8ZbQ1mLtY4c9H/results?after=17',
+    results: '/subscriptions/sub_6NfRk2pVx8ZbQ1mLtY4c9H/results?after=17.x7Qm2_Zd&limit=1',
   },
 };
 

@@ -7,6 +7,7 @@ import {
   DISABLED_REASONS,
   FAILING_DAYS,
   ROTATION_HOURS,
+  SUCCEEDED_RETENTION_DAYS,
   WEBHOOK_EVENTS,
 } from '../webhook.js';
 
@@ -18,6 +19,17 @@ export const WebhookDto = z
       .array(z.enum(WEBHOOK_EVENTS))
       .nullable()
       .describe('The events that are sent. Null: all of them, including those of later versions.'),
+    labels: z
+      .record(z.string(), z.string())
+      .describe(
+        'Only events of jobs and subscriptions that have all of these labels are sent. Empty: they decide nothing.',
+      ),
+    hasAuthorization: z
+      .boolean()
+      .describe('Whether messages have a header `Authorization`, whose value is not returned.'),
+    replaying: z
+      .boolean()
+      .describe('Whether entries of the feed are being sent again. Those that become final meanwhile follow them.'),
     createdAt: z.date().describe('When the webhook was created.'),
     previousSecretUntil: z
       .date()
@@ -72,7 +84,15 @@ export type TestResultDto = z.infer<typeof TestResultDto>;
 
 export const DeliveryDto = z
   .object({
-    id: z.string().describe('The ID of the delivery, sent as `webhook-id` in each of its attempts.'),
+    id: z.string().describe('The ID of the delivery.'),
+    eventId: z
+      .string()
+      .describe(
+        'The ID of the event, sent as `webhook-id` in each attempt. A replay sends the events with the same IDs again.',
+      ),
+    jobId: textOrNull('The job that the event is about.'),
+    subscriptionId: textOrNull('The subscription that the event is about.'),
+    videoId: textOrNull('The upload that the event is about.'),
     type: z.string().describe('The event.'),
     state: z
       .enum(DELIVERY_STATES)
@@ -80,8 +100,8 @@ export const DeliveryDto = z
         '`pending` until an attempt succeeds (`succeeded`), or none will be made any more (`failed`): the last one failed, the ' +
           'webhook was turned off, or it had too many waiting deliveries.',
       ),
-    createdAt: z.date().describe('When the event occurred.'),
-    attempts: count('The number of attempts so far.'),
+    createdAt: z.date().describe('When the delivery was stored.'),
+    attempts: count('The number of attempts so far, since it was last requested to be sent again.'),
     lastAttemptAt: z.date().nullable().describe('When the last attempt ended. Null before the first one has.'),
     nextAttemptAt: z
       .date()
@@ -100,7 +120,9 @@ export const DeliveriesPageDto = page
   .extend({
     deliveries: z
       .array(DeliveryDto)
-      .describe(`The deliveries of the last ${DELIVERY_RETENTION_DAYS} days, newest first.`),
+      .describe(
+        `The deliveries, newest first: those that succeeded of the last ${SUCCEEDED_RETENTION_DAYS} days, others of ${DELIVERY_RETENTION_DAYS}.`,
+      ),
   })
   .meta({ id: 'WebhookDeliveriesPage' });
 export type DeliveriesPageDto = z.infer<typeof DeliveriesPageDto>;
@@ -111,6 +133,9 @@ export const WEBHOOK: WebhookDto = {
   id: 'whk_0a1b2c3d4e5f6a7b8c9d0e1f',
   url: 'https://app.example.com/hooks/transcripts',
   events: ['job.completed', 'job.failed'],
+  labels: { customer: 'acme' },
+  hasAuthorization: false,
+  replaying: false,
   createdAt: new Date('2026-11-20T16:00:00.000Z'),
   previousSecretUntil: null,
   failingSince: null,
@@ -137,20 +162,21 @@ export const TEST_RESULT: TestResultDto = {
   durationMs: 184,
 };
 
-export const DELIVERIES: DeliveriesPageDto = {
-  deliveries: [
-    {
-      id: 'msg_5b1f0c9e7d8a4e3fb2c1a09f8e7d6c5b',
-      type: 'job.completed',
-      state: 'pending',
-      createdAt: new Date('2026-11-20T17:12:00.000Z'),
-      attempts: 2,
-      lastAttemptAt: new Date('2026-11-20T17:12:05.900Z'),
-      nextAttemptAt: new Date('2026-11-20T17:17:03.100Z'),
-      responseStatus: 503,
-      error: 'The receiver responded with 503.',
-      durationMs: 91,
-    },
-  ],
-  next: null,
+export const DELIVERY: DeliveryDto = {
+  id: 'dlv_019aa2f3c1a07b1f8e2d5c4b3a291807',
+  eventId: 'msg_5b1f0c9e7d8a4e3fb2c1a09f8e7d6c5b',
+  jobId: 'job_7Yd0m3VbQxE2kT9aRuWcLf',
+  subscriptionId: null,
+  videoId: null,
+  type: 'job.completed',
+  state: 'pending',
+  createdAt: new Date('2026-11-20T17:12:00.000Z'),
+  attempts: 2,
+  lastAttemptAt: new Date('2026-11-20T17:12:05.900Z'),
+  nextAttemptAt: new Date('2026-11-20T17:17:03.100Z'),
+  responseStatus: 503,
+  error: 'The receiver responded with 503.',
+  durationMs: 91,
 };
+
+export const DELIVERIES: DeliveriesPageDto = { deliveries: [DELIVERY], next: null };

@@ -1,0 +1,153 @@
+import json
+import os
+import time
+import unittest
+import urllib.request
+from typing import Any, List
+from unittest import mock
+
+from channel_transcripts import (
+    ChannelNotFoundError,
+    Client,
+    FeatureNotInPlanError,
+    IdempotencyConflictError,
+    InvalidApiKeyError,
+    InvalidRequestError,
+    JobFinishedError,
+    LanguageUnavailableError,
+    SubscriptionNotFoundError,
+)
+from channel_transcripts.youtube_transcript_api import YouTubeTranscriptApi
+from service import URL, client, free_client, needs_service
+
+
+def short(seconds: float) -> None:
+    """Asks the service again soon, instead of when its next check is due."""
+    time.sleep(min(seconds, 0.05))
+
+
+@needs_service
+class Reads(unittest.TestCase):
+    def test_return_the_transcripts_of_a_channel_for_every_form_of_reference(self) -> None:
+        for reference in ("@tidewater", "https://www.youtube.com/@tidewater/videos"):
+            answer = client().channel(reference, limit=2, languages=["en"], include=["chapters"])
+            self.assertEqual(answer["channel"]["handle"], "@tidewater")
+            self.assertEqual((len(answer["results"]), answer["summary"]["succeeded"]), (2, 2))
+            self.assertTrue(answer["results"][0]["transcript"]["en"][0]["text"])
+        self.assertEqual(client().channel("@港の灯台", limit=1)["channel"]["handle"], "@港の灯台")
+
+    def test_return_playlists_lists_single_videos_uploads_and_the_usage(self) -> None:
+        both = client().videos(["tw-chowder_", "tw-bread___"], chunk_seconds=60)
+        self.assertEqual([one["videoId"] for one in both["results"]], ["tw-chowder_", "tw-bread___"])
+        self.assertEqual(client().video("https://youtu.be/tw-chowder_")["videoId"], "tw-chowder_")
+        self.assertRegex(client().video_as("srt", "tw-chowder_"), r"^1\n00:00:00,240 --> ")
+        uploads = client().uploads("@tidewater", limit=2)["uploads"]
+        self.assertEqual([one["videoId"] for one in uploads], ["tw-chowder_", "tw-bread___"])
+        self.assertEqual(client().playlist(os.environ["PLAYLIST"], limit=1)["summary"]["total"], 1)
+        self.assertEqual(client().usage()["plan"], "pro")
+        self.assertIn("entries", client().call("GET", "/audit", {"limit": 1}))
+
+    def test_stream_each_result_and_the_summary_last(self) -> None:
+        events = list(client().channel_events("@tidewater", limit=3))
+        self.assertEqual([one["type"] for one in events], ["channel", "result", "result", "result", "summary"])
+        self.assertEqual({one["type"] for one in client().videos_events(["tw-chowder_"])}, {"result", "summary"})
+        kinds = [one["type"] for one in client().playlist_events(os.environ["PLAYLIST"], limit=1)]
+        self.assertEqual(kinds, ["playlist", "result", "summary"])
+
+    def test_raise_the_exception_of_each_refusal(self) -> None:
+        with self.assertRaises(ChannelNotFoundError) as unknown:
+            client().channel("@no-such-channel")
+        self.assertEqual((unknown.exception.status, unknown.exception.retryable), (404, False))
+        with urllib.request.urlopen(str(unknown.exception.docs)) as page:
+            self.assertIn(b'id="channel_not_found"', page.read())
+        with self.assertRaises(InvalidRequestError) as wrong:
+            client().channel("@tidewater", limit=0)
+        self.assertEqual(wrong.exception.fields["details"][0]["field"], "limit")
+        with self.assertRaises(FeatureNotInPlanError):
+            free_client().channel("@tidewater")
+        with self.assertRaises(InvalidApiKeyError):
+            next(Client(URL, "ctk_wrong").channel_events("@tidewater"))
+        with self.assertRaises(LanguageUnavailableError) as other:
+            client().video("hl-rope____", languages=["fr"])
+        self.assertEqual([one["languageCode"] for one in other.exception.fields["captionTracks"]], ["iw"])
+
+
+@needs_service
+class Work(unittest.TestCase):
+    def test_follows_a_job_to_its_end_with_each_entry_once(self) -> None:
+        job = client().jobs.create("@7-videos-no-90", limit=6, idempotency_key="python")
+        results = list(client(sleep=short).jobs.results(job["id"]))
+        self.assertEqual(sorted(one["position"] for one in results), [1, 2, 3, 4, 5, 6])
+        finished = client(sleep=short).jobs.wait_for(job["id"])
+        self.assertEqual((finished["state"], finished["summary"]["fetched"]), ("completed", 6))
+        rest = list(client().jobs.results(job["id"], after=results[3]["cursor"]))
+        self.assertEqual([one["videoId"] for one in rest], [one["videoId"] for one in results[4:]])
+        self.assertEqual(client().jobs.create("@7-videos-no-90", limit=6, idempotency_key="python")["id"], job["id"])
+        with self.assertRaises(IdempotencyConflictError):
+            client().jobs.create("@7-videos-no-90", limit=5, idempotency_key="python")
+        self.assertIn(job["id"], [one["id"] for one in client().jobs.list()])
+        with self.assertRaises(JobFinishedError):
+            client().jobs.cancel(job["id"])
+        client().jobs.delete(job["id"])
+
+    def test_follows_a_channel_with_a_cursor_from_which_another_loop_goes_on(self) -> None:
+        subscription = client().subscriptions.create("@3-videos-no-91", start=2, languages=["fi", "*"])["id"]
+        feed = client(sleep=short).follow(subscription)
+        first, second = next(feed), next(feed)
+        self.assertNotEqual(first["videoId"], second["videoId"])
+        again = next(client(sleep=short).follow(subscription, after=first["cursor"]))
+        self.assertEqual((again["videoId"], again["cursor"]), (second["videoId"], second["cursor"]))
+        body = json.dumps({"channel": "@3-videos-no-91", "count": 1}).encode()
+        with urllib.request.urlopen(os.environ["FAKE_YOUTUBE_URL"] + "/fake-youtube/publish", body) as published:
+            (video_id,) = json.load(published)["videoIds"]
+        client().subscriptions.check(subscription)
+        self.assertEqual(next(feed)["videoId"], video_id)
+        self.assertEqual(client().subscriptions.change(subscription, state="paused")["reason"], "paused_by_caller")
+        self.assertIn(subscription, [one["id"] for one in client().subscriptions.list()])
+        client().subscriptions.delete(subscription)
+        with self.assertRaises(SubscriptionNotFoundError):
+            next(client().follow(subscription))
+
+
+@needs_service
+class Documents(unittest.TestCase):
+    def test_have_an_id_a_text_and_the_place_that_they_come_from(self) -> None:
+        documents: List[Any] = list(client().documents(channel="@tidewater", limit=1, languages=["en"]))
+        (document,) = documents
+        self.assertEqual(document["id"], "tw-chowder_:en:0")
+        self.assertTrue(document["text"].startswith("Eight people, one pot"))
+        metadata = document["metadata"]
+        self.assertEqual(metadata["url"], "https://www.youtube.com/watch?v=tw-chowder_&t=0s")
+        self.assertEqual((metadata["channelName"], metadata["language"]), ("Tidewater Kitchen", "en"))
+        self.assertEqual((metadata["start"], metadata["generated"]), (0.24, False))
+        self.assertEqual(metadata["title"], "Mussel chowder for eight")
+        (same,) = list(client().documents(videos=["tw-chowder_"]))
+        self.assertEqual(same["id"], document["id"])
+
+    def test_of_a_job_are_the_same(self) -> None:
+        for chunk_seconds in (None, 60):
+            job = client().jobs.create(videos=["tw-chowder_", "hl-silent__"], chunk_seconds=chunk_seconds)
+            documents: List[Any] = list(client(sleep=short).documents(job=job["id"]))
+            by_id = {one["id"]: one for one in documents}
+            self.assertEqual(set(by_id), {"tw-chowder_:en:0", "hl-silent__"})
+            self.assertEqual(by_id["hl-silent__"]["error"]["code"], "transcript_unavailable")
+            self.assertEqual(by_id["tw-chowder_:en:0"]["metadata"]["channelName"], "Tidewater Kitchen")
+
+    def test_have_one_source(self) -> None:
+        with self.assertRaisesRegex(TypeError, "exactly one of"):
+            client().documents()
+        with self.assertRaisesRegex(TypeError, "exactly one of"):
+            client().documents(channel="@tidewater", job="job_1")
+
+
+@needs_service
+class FreePlan(unittest.TestCase):
+    def test_lists_transcripts_without_charge_and_fetches_each_for_one(self) -> None:
+        key = os.environ["CHANNEL_TRANSCRIPTS_FREE_KEY"]
+        with mock.patch.dict(os.environ, CHANNEL_TRANSCRIPTS_KEY=key):
+            api = YouTubeTranscriptApi()
+        found = api.list("hl-nets____")
+        self.assertEqual([one.language_code for one in found], ["zh-Hans", "zh-Hant"])
+        self.assertEqual(free_client().usage()["used"], 0)
+        self.assertEqual(found.find_transcript(["zh-Hant"]).fetch().language_code, "zh-Hant")
+        self.assertEqual(free_client().usage()["used"], 1)
