@@ -61,7 +61,6 @@ const CALL_ERRORS = {
   upstream_failure: {
     ...VIDEO_FAILURES.upstream_failure,
     title: 'YouTube could not be read',
-    message: 'YouTube sent a response that could not be read. Retry later.',
   },
   upstream_blocked: {
     ...VIDEO_FAILURES.upstream_blocked,

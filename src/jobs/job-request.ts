@@ -48,9 +48,29 @@ export function newJob(wanted: WantedJob): NewJob {
   const request = { ...storedForm(JobFields, wanted), videos: videoIds?.length ?? null };
   const { channel, playlist } = request;
   if (channel !== null) requireChannelReference(channel);
-  if (playlist !== null && (UNSTORABLE.test(playlist) || !playlistId(playlist, 'playlist')))
-    throw new PlaylistNotFoundError();
+  if (playlist !== null) requirePlaylistId(playlist);
   return { request, videoIds };
+}
+
+/**
+ * What a subscription follows: the ID of its channel or playlist; the name of a channel whose ID is not known.
+ *
+ * @throws InvalidRequestError | ChannelNotFoundError | PlaylistNotFoundError when the text is no reference to one
+ */
+export function sourceOf({ channel, playlist }: { channel: string | null; playlist: string | null }): string {
+  if (channel !== null && playlist !== null)
+    throw invalidField('playlist', 'playlist cannot be combined with channel: a subscription has one of them.');
+  if (playlist !== null) return requirePlaylistId(playlist);
+  if (channel === null) throw invalidField('channel', 'One of channel and playlist is required.');
+  requireChannelReference(channel);
+  const reference = parseChannelReference(channel);
+  return reference?.kind === 'id' ? reference.id : channel;
+}
+
+/** @throws InvalidRequestError | PlaylistNotFoundError when a text is no reference to a playlist, or cannot be stored */
+function requirePlaylistId(text: string): string {
+  if (UNSTORABLE.test(text)) throw new PlaylistNotFoundError();
+  return playlistId(text, 'playlist');
 }
 
 /** @throws ChannelNotFoundError when a text is no reference to a channel, or cannot be stored */

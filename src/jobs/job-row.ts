@@ -39,10 +39,6 @@ export interface JobRow<Reason = JobReason> {
   /** Results of a subscription up to this one were removed. */
   expired_sequence: number;
   expired_mark: string | null;
-  last_position: number;
-  seen_position: number | null;
-  seen_at: Date | null;
-  sees_all: boolean;
   created_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
@@ -54,15 +50,18 @@ export interface JobRow<Reason = JobReason> {
 
 export interface SubscriptionRow extends JobRow<SubscriptionReason> {
   check_seconds: number;
+  /** Up to which upload of its source it has taken them; -1 before its start. */
+  place: number;
+  /** Null when its source was removed meanwhile, with it. */
+  source: { checked_at: string | null; next_check_at: string | null; reason: SubscriptionReason | null } | null;
   start_found: boolean | null;
-  checked_at: Date | null;
-  next_check_at: Date;
 }
 
 /** The columns of a `JobRow`, of the row that the expression names. */
 export function columnsOf(job: string): string {
   return `${job}.*, CASE WHEN ${job}.claimed_until > clock_now() THEN 0 WHEN ${job}.next_run_at IS NOT NULL
-    THEN greatest(0, extract(epoch FROM ${job}.next_run_at - clock_now()))::double precision END AS due_in_seconds`;
+    THEN greatest(0, extract(epoch FROM ${job}.next_run_at - clock_now()))::double precision END AS due_in_seconds,
+    CASE WHEN ${job}.source_id IS NOT NULL THEN source_facts(${job}.source_id) END AS source`;
 }
 
 /** A job or a subscription after a function changed it, and its state before. */
@@ -98,13 +97,13 @@ export function logStateChange(by: Cause, row: Changed<JobRow<string>>): void {
 export function toJob(row: JobRow): JobDto {
   const { id, state, reason } = row;
   const request = readStoredJob(row.request);
-  const { channel, summary, createdAt } = commonFields(row);
+  const { channel, playlist, summary, createdAt } = commonFields(row);
   return {
     id,
     state,
     reason,
     channel,
-    playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), Playlist)) || null,
+    playlist,
     request,
     labels: row.labels,
     summary,
@@ -124,28 +123,32 @@ export function readStoredSubscription(row: string): SubscriptionRequestDto {
 
 /** The subscription of a row. @throws Error when its request cannot be read */
 export function toSubscription(row: SubscriptionRow): SubscriptionDto {
-  const { id, reason } = row;
+  const { id, source } = row;
   const request = readStoredSubscription(row.request);
-  const { channel, summary, createdAt } = commonFields(row);
-  const isChecked = reason !== 'paused_by_caller' && reason !== 'plan_changed';
+  const { channel, playlist, summary, createdAt } = commonFields(row);
+  const isChecked = row.reason !== 'paused_by_caller' && row.reason !== 'plan_changed';
+  const time = (at: string | null | undefined): string | null => (at ? new Date(at).toISOString() : null);
   return {
     id,
     state: row.state === 'running' ? 'active' : 'paused',
-    reason,
+    reason: row.reason ?? source?.reason ?? null,
     channel,
+    playlist,
     request: { ...request, checkMinutes: row.check_seconds / SECONDS_PER_MINUTE },
     labels: row.labels,
     startFound: row.start_found,
     summary,
     createdAt,
-    checkedAt: row.checked_at?.toISOString() ?? null,
-    nextCheckAt: isChecked ? row.next_check_at.toISOString() : null,
+    // Its source can have been read for others before.
+    checkedAt: row.place < 0 ? null : time(source?.checked_at),
+    nextCheckAt: isChecked ? time(source?.next_check_at) : null,
   };
 }
 
-function commonFields({ channel, total, succeeded, failed, cached, fetched, created_at }: JobRow<string>) {
+function commonFields({ channel, playlist, total, succeeded, failed, cached, fetched, created_at }: JobRow<string>) {
   return {
     channel: (channel !== null && fromJson(Buffer.from(channel), Channel)) || null,
+    playlist: (playlist !== null && fromJson(Buffer.from(playlist), Playlist)) || null,
     summary: { total, succeeded, failed, cached, fetched, pending: total - succeeded - failed },
     createdAt: created_at.toISOString(),
   };

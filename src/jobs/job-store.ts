@@ -44,8 +44,6 @@ type CreatedRow<Row> = Row & { outcome: 'created' | 'known' | Exclude<Refusal, '
 /** What makes a request repeatable. */
 export interface Idempotency {
   key: string;
-  /** The same for processes of version 1.0. */
-  formerKey?: string;
   /** Whether the key is that of one request only, so that none with it is another one. */
   identifiesRequest?: boolean;
 }
@@ -62,6 +60,8 @@ interface NewRow {
   video_limit?: number | null;
   /** Of a subscription. */
   check_seconds?: number;
+  /** Of a subscription: the ID of what it follows, or the channel as it was named. */
+  source_id?: string;
   /** Of a subscription whose channel is known. */
   channel_id?: string | undefined;
   /** JSON. */
@@ -101,6 +101,8 @@ const RESULTS = `
       ON decided.bytes_before < $5
     ORDER BY video.sequence`;
 
+const KNOWS = 'SELECT id FROM jobs WHERE organization_id = $1 AND idempotency_key = $2';
+
 /** $6 and $7 who creates it, and the name of that in the audit trail. */
 const CREATE = `
   SELECT result.outcome, ${columnsOf('(result.job)')}, CASE WHEN result.outcome = 'created' THEN audit_record(
@@ -132,8 +134,13 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
   async create(columns: NewRow, payer: Payer, idempotency?: Idempotency, actor?: Actor, facts?: object): Promise<Dto> {
     const { prefix, name, unfinishedMax, storedMax, toDto, readRequest } = this.variant;
     const id = `${prefix}_${bytesToBase62(randomBytes(16))}`;
-    const keys = { idempotency_key: idempotency?.key, former_idempotency_key: idempotency?.formerKey };
-    const job = { ...columns, ...keys, id, organization_id: payer.organizationId, key_id: payer.keyId };
+    const job = {
+      ...columns,
+      idempotency_key: idempotency?.key,
+      id,
+      organization_id: payer.organizationId,
+      key_id: payer.keyId,
+    };
     const { JOB_VIDEOS_PER_ORGANIZATION: videosMax } = this.environment;
     const limits = [this.environment[unfinishedMax], storedMax, this.resultsBytesMax, videosMax];
     const values = [JSON.stringify(job), ...limits, actor ?? null, `${name}.created`];
@@ -148,6 +155,11 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
     if (outcome === 'known' && !idempotency?.identifiesRequest && !isSame()) throw this.refused('conflict');
     if (outcome === 'created') this.logger.log({ event: `${name}_created`, [`${name}Id`]: id, ...payer, ...facts });
     return toDto(row);
+  }
+
+  /** Whether a request with the idempotency key has created one that is not deleted. */
+  async knows(organizationId: string, { key }: Idempotency): Promise<boolean> {
+    return (await queryWithDeadline<object[]>(this.database, KNOWS, [organizationId, key])).length > 0;
   }
 
   /** The error when there can be no other one. */

@@ -4,7 +4,8 @@ import { BackgroundModule } from '../background/background-loops.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
-import { CheckReader } from './work/check-reader.js';
+import { SourceRepository } from './sources/source.repository.js';
+import { SourceRunner } from './sources/source-runner.js';
 import { JobMetrics } from './job-metrics.js';
 import { JobWorker } from './work/job-worker.js';
 import { JobsController } from './jobs.controller.js';
@@ -23,7 +24,6 @@ import { SubscriptionsService } from './subscriptions.service.js';
   imports: [AuthModule, BackgroundModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
   controllers: [FeedController, JobsController, SubscriptionsController],
   providers: [
-    CheckReader,
     FeedService,
     JobMetrics,
     JobsService,
@@ -32,6 +32,8 @@ import { SubscriptionsService } from './subscriptions.service.js';
     SliceReader,
     SliceRepository,
     SliceRunner,
+    SourceRepository,
+    SourceRunner,
     SubscriptionsService,
   ],
   exports: [BackgroundModule, FeedService, JobsService, JobWorker, ResultsResponse, SubscriptionsService],

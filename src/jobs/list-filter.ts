@@ -9,11 +9,12 @@ export interface ListFilter {
 
 /**
  * Whether a job has the label, and follows the channel, that are the parameters, as `wantedValues` has them; null for any. A channel is
- * its ID, its handle, or the text by which it was requested.
+ * its ID, its handle, or the text by which it was requested. The handle is found in the text, because PostgreSQL reads no JSON whose
+ * name of a channel has U+0000 or half of a surrogate pair.
  */
 export function isWanted(label: string, channel: string): string {
   return `(${label}::jsonb IS NULL OR job.labels @> ${label}::jsonb) AND (${channel}::text[] IS NULL
-    OR job.channel_id = ANY (${channel}) OR lower(job.channel::json ->> 'handle') = ANY (${channel})
+    OR job.channel_id = ANY (${channel}) OR lower(substring(job.channel FROM '"handle":"([^"]*)"')) = ANY (${channel})
     OR lower(job.request::json ->> 'channel') = ANY (${channel}))`;
 }
 

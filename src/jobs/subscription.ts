@@ -10,6 +10,7 @@ export const SUBSCRIPTION_REASONS = [
   'plan_changed',
   'list_incomplete',
   'channel_not_found',
+  'playlist_not_found',
   'paused_by_caller',
 ] as const;
 export type SubscriptionReason = (typeof SUBSCRIPTION_REASONS)[number];

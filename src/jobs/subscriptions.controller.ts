@@ -136,8 +136,8 @@ export class SubscriptionsController {
   @ApiOperation({
     summary: 'Change, pause or continue a subscription',
     description:
-      'Changes the time between checks, the labels, or what is fetched of the uploads that are decided from then on, pauses a ' +
-      'subscription, or lets it go on, on every plan. Pending uploads stay. One that was paused is checked, ' +
+      'Changes the time between checks, the labels, or what is fetched of the uploads that are read from then on, pauses a ' +
+      'subscription, or lets it go on, on every plan. Pending uploads stay; those that are being read end as they began. One that was paused is checked, ' +
       `${CHECK_REQUEST_SECONDS} seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. ` +
       'On a plan without subscriptions it pauses again with the reason `plan_changed`. What is fetched after a change is charged to ' +
       'the API key that makes it, and within its monthly limit.',

@@ -11,7 +11,7 @@ import { Call, CallEnded } from '../transcripts/call.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import type { SubscriptionDto, SubscriptionsPageDto } from './dto/subscription.dto.js';
 import { ChangedFields, type ChangeSubscriptionDto, CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
-import { requireChannelReference } from './job-request.js';
+import { sourceOf } from './job-request.js';
 import { CHANGED, columnsOf, logStateChange, toSubscription, type Changed, type SubscriptionRow } from './job-row.js';
 import { JobStore, type Idempotency, type OwnedResults } from './job-store.js';
 import { JOB_VARIANTS } from './job-variants.js';
@@ -45,7 +45,7 @@ const CHANGE = `
 
 const CHECK = `SELECT result.retry_after_seconds, ${columnsOf('(result.job)')} FROM subscription_check($1, $2, $3) result`;
 
-/** Creates subscriptions to channels and reads, changes, checks and deletes them. */
+/** Creates subscriptions to channels and playlists and reads, changes, checks and deletes them. */
 @Injectable()
 export class SubscriptionsService {
   private readonly store: JobStore<SubscriptionDto, SubscriptionRow>;
@@ -61,11 +61,11 @@ export class SubscriptionsService {
 
   /**
    * Creates a subscription, whose channel is looked up first. The same idempotency key with the same request gives the same one
-   * again.
+   * again, also when there is no such channel any more.
    *
    * @param payer the key that creates the subscription, and the organization that is charged
    * @throws TooManySubscriptionsError | StoredResultsLimitError | IdempotencyConflictError | InvalidApiKeyError when the
-   * organization was deleted | ChannelNotFoundError
+   * organization was deleted, and what `sourceOf` throws
    */
   async create(
     wanted: Wanted<CreateSubscriptionDto>,
@@ -74,11 +74,15 @@ export class SubscriptionsService {
     actor?: Actor,
   ): Promise<SubscriptionDto> {
     const request = storedForm(CreateSubscriptionDto, wanted);
-    requireChannelReference(request.channel);
-    const channel = await this.findChannel(request.channel, payer.organizationId);
+    const source = sourceOf(request);
+    const { organizationId } = payer;
+    const isKnown = idempotency !== undefined && (await this.store.knows(organizationId, idempotency));
+    const channel =
+      isKnown || request.channel === null ? undefined : await this.findChannel(request.channel, organizationId);
     const columns = {
       request: JSON.stringify(toStored(CreateSubscriptionDto, request)),
       check_seconds: request.checkMinutes * SECONDS_PER_MINUTE,
+      source_id: channel?.id ?? source,
       results_seconds: this.environment.SUBSCRIPTION_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,
       labels: request.labels,
       ...{ channel_id: channel?.id, channel: channel && JSON.stringify(channel) },

@@ -50,6 +50,8 @@ export interface DescribedPage extends UploadsListPage {
 export interface PlaylistPage extends UploadsListPage {
   /** With the first page; null with later ones. */
   playlist: Playlist | null;
+  /** With the first page: how many videos its header states, without those that it says are hidden. Null when it does not. */
+  stated: number | null;
 }
 
 /**

@@ -4,7 +4,7 @@ import { VIDEO_FAILURE_CODES } from '../domain/transcript.js';
 import { createCounter } from '../observability/metrics-registry.js';
 import type { Entry } from './delivery/transcript-events.js';
 
-const CACHED_KINDS = ['transcript', 'channel_id', 'channel', 'uploads', 'newest_uploads', 'playlist'] as const;
+const CACHED_KINDS = ['transcript', 'channel_id', 'channel', 'uploads', 'playlist'] as const;
 export type CachedKind = (typeof CACHED_KINDS)[number];
 
 /** Metrics of the entries in responses and of the cache lookups for them. */

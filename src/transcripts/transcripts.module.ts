@@ -7,14 +7,12 @@ import { ResponseMemory } from './delivery/response-memory.js';
 import { ResponseWriter } from './response/response-writer.js';
 import { TranscriptsResponse } from './response/transcripts-response.js';
 import { ChannelUploads } from './sources/channel-uploads.js';
-import { NewestUploads } from './sources/newest-uploads.js';
 import { PlaylistSource } from './sources/playlist-source.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 import { TranscriptsService } from './transcripts.service.js';
 
 const EXPORTS = [
   ChannelUploads,
-  NewestUploads,
   PlaylistSource,
   ResponseMemory,
   ResponseWriter,

@@ -8,7 +8,7 @@ import { DELIVERY_RETENTION_DAYS, SUCCEEDED_RETENTION_DAYS } from './webhook.js'
 
 const INTERVAL_MS = 60_000;
 /** Deletes in a limited time what has accumulated. */
-const REMOVED_AT_ONCE_MAX = 10_000;
+const REMOVED_AT_ONCE_MAX = 1_000;
 
 /** $1 most rows. An array, because a join of so many rows may be planned as one of the whole table. */
 const remove = (deliveries: string): string => `
@@ -26,7 +26,7 @@ const OF_DELETED_ORGANIZATIONS = 'organization_id IN (SELECT id FROM organizatio
 /** What is removed some rows at a time. */
 export const REMOVALS = [
   removeOlder(SUCCEEDED_RETENTION_DAYS, `= 'succeeded'`),
-  removeOlder(DELIVERY_RETENTION_DAYS, `<> 'succeeded'`),
+  removeOlder(DELIVERY_RETENTION_DAYS, `= 'failed'`),
   remove(`WHERE webhook_id = ANY (ARRAY(SELECT id FROM webhooks WHERE ${OF_DELETED_ORGANIZATIONS}))`),
 ];
 

@@ -97,9 +97,6 @@ const TARGET = `
   SELECT url, secret, CASE WHEN previous_secret_until > clock_now() THEN previous_secret END AS previous_secret, authorization_header
     FROM webhooks WHERE id = $1 AND organization_id = $2`;
 
-/** $3 delivery. */
-const RETRY = 'SELECT webhook_retry($1, $2, $3) AS outcome';
-
 /** $3 the number of the entry. */
 const REPLAY = `SELECT ${COLUMNS} FROM webhook_replay($1, $2, $3)`;
 
@@ -108,7 +105,9 @@ const DELIVERY_COLUMNS = `
   data->>'videoId' AS "videoId", type, state, created_at AS "createdAt", attempts, last_attempt_at AS "lastAttemptAt",
   next_attempt_at AS "nextAttemptAt", response_status AS "responseStatus", error, duration_ms AS "durationMs"`;
 
-const DELIVERY = `SELECT ${DELIVERY_COLUMNS} FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2`;
+/** $3 delivery. */
+const RETRY = `
+  SELECT refusal, ${DELIVERY_COLUMNS} FROM (SELECT refusal, (delivery).* FROM webhook_retry($1, $2, $3)) retried`;
 
 /** $1 webhook, $2 count, $3 the delivery before the page; null for the first page. */
 const LIST_DELIVERIES = `
@@ -270,12 +269,10 @@ export class WebhooksService {
    */
   async retry(organizationId: string, id: string, deliveryId: string): Promise<DeliveryDto> {
     if (!DELIVERY_ID.test(deliveryId)) throw new DeliveryNotFoundError();
-    const [{ outcome }] = await this.query<[{ outcome: keyof typeof NOT_RETRIED | 'pending' }]>(
+    const [{ refusal, ...delivery }] = await this.query<[DeliveryDto & { refusal: keyof typeof NOT_RETRIED | null }]>(
       ...([RETRY, organizationId, id, deliveryId] as const),
     );
-    if (outcome !== 'pending') throw new NOT_RETRIED[outcome]();
-    const [delivery] = await queryWithDeadline<DeliveryDto[]>(this.database, DELIVERY, [id, deliveryId]);
-    if (!delivery) throw new DeliveryNotFoundError();
+    if (refusal !== null) throw new NOT_RETRIED[refusal]();
     return delivery;
   }
 

@@ -88,7 +88,8 @@ describe('the command follow', () => {
     const published = youtube.publish({ channel: '@tidewater', count: 3 });
     // As if the run had been killed between the files and the place in the feed, and its last claim had ended.
     await database.dataSource.query(
-      `UPDATE jobs SET claimed_until = CASE WHEN claim IS NULL THEN claimed_until ELSE clock_now() END, check_requested_at = NULL`,
+      `UPDATE jobs SET claimed_until = CASE WHEN claim IS NULL THEN claimed_until ELSE clock_now() END, check_requested_at = NULL;
+       UPDATE sources SET claimed_until = clock_now()`,
     );
     const hold = youtube.hold({ kind: 'timedtext' }, 1);
     const second = follow('https://www.youtube.com/@tidewater', out, '--format', 'markdown');
@@ -98,7 +99,8 @@ describe('the command follow', () => {
     await endOtherConnections(database.dataSource);
     hold.release();
     await database.dataSource.query(
-      'UPDATE jobs SET claimed_until = clock_now(), check_requested_at = NULL WHERE claim IS NOT NULL',
+      `UPDATE jobs SET claimed_until = clock_now(), check_requested_at = NULL WHERE claim IS NOT NULL;
+       UPDATE sources SET claimed_until = clock_now()`,
     );
     const third = follow('@tidewater', out, '--format', 'markdown');
     await until(() => indexOf(out).videos.length === 5);
@@ -155,7 +157,7 @@ describe('the command follow', () => {
     const [pending = ''] = youtube.publish({ channel: '@3-videos-no-44', count: 1, as: 'premiere' });
     const [ready] = youtube.publish({ channel: '@3-videos-no-44', count: 1 });
     await database.dataSource.query(
-      'UPDATE jobs SET next_check_at = clock_now(), next_run_at = clock_now() WHERE id = $1',
+      'UPDATE sources SET next_check_at = clock_now() FROM jobs WHERE jobs.id = $1 AND sources.id = source_id',
       [indexOf(out).subscription?.id],
     );
     await until(() => indexOf(out).videos.length === 2);

@@ -317,7 +317,7 @@ describe('the page for the operator', () => {
       '@tidewater',
       '2 videos',
       'queued',
-      '@harbourlight',
+      'Harbour Light Workshop',
       'paused: upstream_blocked',
       'active',
       'key ctk_',

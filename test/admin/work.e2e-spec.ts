@@ -15,7 +15,7 @@ beforeAll(async () => {
   [acme, other] = [await service.organization(), await service.organization()];
   for (const [organization, channel] of [
     [acme, '@tidewater'] as const,
-    [other, 'bench'] as const,
+    [other, '@3-videos-no-1'] as const,
     [acme, '@harbourlight'] as const,
   ]) {
     const payer = { organizationId: organization.id, keyId: organization.keyId, requestId: 'test' };

@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { migrateDatabase } from '../../src/database/data-source.js';
 import { generateKey, hashKey } from '../../src/organizations/api-key.js';
 import { GzipMember } from '../../src/transcripts/cache/gzip-member.js';
+import { channelByPath } from '../fake-youtube/catalogue/catalogue.js';
 import { waitForJob } from '../jobs/job-requests.js';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
+import { onSubscriptions } from '../subscriptions/subscription-requests.js';
 import { SchemaFolder } from './schema-folder.js';
 import { runQuery } from './test-database.js';
 
@@ -124,6 +126,109 @@ CREATE INDEX CONCURRENTLY jobs_added ON jobs (added);
   expect((await service.get('/usage', key)).body).toMatchObject({ used: calls, reserved: 0 });
   expect((await service.get(`/jobs/${FINISHED}`, KEY)).body).toMatchObject({ state: 'completed' });
   expect(await service.query(`SELECT added FROM organizations WHERE id = '${id}'`)).toEqual([{ added: '' }]);
+});
+
+describe('subscriptions that each read their channel', () => {
+  const HANDLE = '@3-videos-no-41';
+  const { id: channelId = '', uploads = () => [] } = channelByPath(`/${HANDLE}`) ?? {};
+  const [newest = '', second = '', third = ''] = uploads().map(({ id }) => id);
+  const entry = GzipMember.join([JSON.stringify({ ...ENTRY, videoId: newest })]);
+  const idOf = (name: string): string => `sub_${name.padStart(22, '0')}`;
+
+  /** By name: what it has of the three uploads, in the order in which it found them. */
+  const FOLLOWERS = {
+    current: { third: 'seen', second: 'seen', newest: 'failed' },
+    waiting: { third: 'seen', second: 'seen', newest: 'pending' },
+    behind: { third: 'seen', second: 'seen' },
+    paused: { third: 'seen' },
+    new: {},
+  };
+
+  const rowsOf = (name: keyof typeof FOLLOWERS): string => {
+    const states: Partial<Record<'third' | 'second' | 'newest', string>> = FOLLOWERS[name];
+    const videos = { third, second, newest };
+    const seen = Object.keys(states).length;
+    const [isNew, isPaused] = [name === 'new', name === 'paused'];
+    const counts = [states.newest === undefined ? 0 : 1, states.newest === 'failed' ? 1 : 0];
+    const request = JSON.stringify({
+      channel: HANDLE,
+      languages: [],
+      match: 'all',
+      kinds: [],
+      include: [],
+      chunkSeconds: null,
+      checkMinutes: 60,
+      start: 'now',
+    });
+    return `
+      INSERT INTO jobs (id, organization_id, key_id, request, results_seconds, state, reason, created_at, channel_id, channel, next_run_at,
+                        check_seconds, next_check_at, checked_at, seen_position, seen_at, sees_all, last_position, total, failed)
+        VALUES ('${idOf(name)}', 'org_old', 'key_old', '${request}', 604800, '${isPaused ? 'paused' : 'running'}',
+                ${isPaused ? "'paused_by_caller'" : 'NULL'}, now() - interval '1 ${isNew ? 'second' : 'year'}',
+                ${isNew ? 'NULL, NULL' : `'${channelId}', '${JSON.stringify({ id: channelId, name: 'Old', handle: HANDLE })}'`},
+                ${isPaused ? 'NULL' : 'now()'}, 3600, now(), ${isNew ? 'NULL, NULL, NULL' : `now(), ${seen}, now() - interval '1 hour'`},
+                ${!isNew}, ${seen}, ${counts.join()});
+      ${Object.entries(states)
+        .map(
+          ([video, state], index) => `
+      INSERT INTO job_videos (job_id, position, video_id, upload, state, sequence, decided_at, entry, entry_bytes, entry_crc)
+        VALUES ('${idOf(name)}', ${index + 1}, '${videos[video as keyof typeof videos]}', '{}', '${state}', ${
+          state === 'failed'
+            ? `1, now(), ${bytes(entry.deflated)}, ${entry.jsonBytes}, ${entry.crc32}`
+            : 'NULL, NULL, NULL, NULL, NULL'
+        });`,
+        )
+        .join('')}`;
+  };
+
+  let followed: TestService;
+  beforeAll(async () => {
+    followed = await startService({
+      environment: { RATE_LIMIT_PER_MINUTE: 0 },
+      databaseUrl: async (url) => {
+        const before = await SchemaFolder.ofTablesBefore('feed');
+        await migrateDatabase(url, before.path);
+        await before.delete();
+        await runQuery(
+          url,
+          `INSERT INTO organizations (id, name, plan) VALUES ('org_old', 'Saltmarsh', 'pro');
+           INSERT INTO api_keys (id, organization_id, name, prefix, hash)
+             VALUES ('key_old', 'org_old', 'Server', 'ctk_old', ${bytes(hashKey(KEY))});
+           ${(Object.keys(FOLLOWERS) as (keyof typeof FOLLOWERS)[]).map(rowsOf).join('')}`,
+        );
+        return url;
+      },
+    });
+    await until(async () => (await followed.get('/usage', KEY)).status === 200);
+  });
+  afterAll(() => followed.close());
+
+  const feedOf = async (name: keyof typeof FOLLOWERS): Promise<string[]> => {
+    const { results } = (await followed.get(`/subscriptions/${idOf(name)}/results`, KEY)).body;
+    return (results as { videoId: string }[]).map(({ videoId }) => videoId);
+  };
+  const checkedAt = async (name: keyof typeof FOLLOWERS): Promise<unknown> =>
+    (await followed.get(`/subscriptions/${idOf(name)}`, KEY)).body.checkedAt;
+
+  it('share one source and go on: each gets what it had not got, once', async () => {
+    await onSubscriptions(followed, KEY, 'PATCH', `/${idOf('paused')}`, { state: 'active' });
+    await until(async () => (await feedOf('paused')).length === 2 && (await checkedAt('new')) !== null);
+    await until(async () => (await feedOf('behind')).length === 1 && (await feedOf('waiting')).length === 1);
+    for (const name of ['current', 'waiting', 'behind'] as const) expect(await feedOf(name)).toEqual([newest]);
+    expect([...(await feedOf('paused'))].sort()).toEqual([newest, second].sort());
+    expect(await feedOf('new')).toEqual([]);
+    expect(await followed.query('SELECT id FROM sources')).toEqual([{ id: channelId }]);
+    expect(await followed.query('SELECT job_id FROM job_videos GROUP BY job_id, video_id HAVING count(*) > 1')).toEqual(
+      [],
+    );
+  });
+
+  it('deliver what is uploaded afterwards once each', async () => {
+    const [later = ''] = followed.fakeYoutube.publish({ channel: HANDLE });
+    await until(async () => (await onSubscriptions(followed, KEY, 'POST', `/${idOf('current')}/check`)).status === 202);
+    for (const name of Object.keys(FOLLOWERS) as (keyof typeof FOLLOWERS)[])
+      await until(async () => (await feedOf(name)).filter((id) => id === later).length === 1);
+  });
 });
 
 it('stored entries of subscriptions get marks and a place in the log, and a reader goes on from a cursor of version 1.0', async () => {

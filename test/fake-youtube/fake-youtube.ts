@@ -6,6 +6,7 @@ import { type Fault, FaultRegistry, type RequestMatch } from './faults/fault-reg
 import { type Hold, Holds } from './faults/held-requests.js';
 import {
   type ChannelChange,
+  type PlaylistChange,
   CurrentCatalogue,
   type Publication,
   type VideoChange,
@@ -42,6 +43,8 @@ export interface FakeYoutube {
   changeVideos(change: VideoChange): void;
   /** Renames, terminates or restores a channel, or changes the order of its uploads. */
   changeChannel(change: ChannelChange): void;
+  /** Changes which videos a playlist has, in their order. */
+  changePlaylist(change: PlaylistChange): void;
   /** Restores the start: releases holds, deletes recorded requests, restores faults, settings and the catalogue. */
   reset(): void;
   close(): Promise<void>;
@@ -70,6 +73,7 @@ export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promis
     publish: (publication: Publication) => catalogue.publish(publication),
     changeVideos: (change: VideoChange) => catalogue.changeVideos(change),
     changeChannel: (change: ChannelChange) => catalogue.changeChannel(change),
+    changePlaylist: (change: PlaylistChange) => catalogue.changePlaylist(change),
     reset: () => {
       holds.releaseAll();
       catalogue.reset();

@@ -4,6 +4,9 @@ import { SliceReader } from '../../src/jobs/work/slice-reader.js';
 import { SliceRunner } from '../../src/jobs/work/slice-runner.js';
 import { SliceRepository } from '../../src/jobs/work/slice.repository.js';
 import type { ClaimedSlice } from '../../src/jobs/work/slice.js';
+import type { ClaimedSource } from '../../src/jobs/sources/check.js';
+import { SourceRepository } from '../../src/jobs/sources/source.repository.js';
+import { SourceRunner } from '../../src/jobs/sources/source-runner.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { JobRun } from './job-run.js';
 import { startService, type TestService, type TestServiceOptions } from '../harness/service.js';
@@ -63,19 +66,32 @@ export class SliceSteps {
     return slice;
   }
 
+  /** Claims a source that is due. */
+  async claimedSource(): Promise<ClaimedSource> {
+    const source = await this.service.app.get(SourceRepository).claim(null);
+    if (!source) throw new Error('No source is due.');
+    return source;
+  }
+
+  runSource(source: ClaimedSource, stop = new AbortController().signal): Promise<void> {
+    return this.service.app.get(SourceRunner).run(source, stop);
+  }
+
   run(slice: ClaimedSlice, stop = new AbortController().signal): Promise<void> {
     return this.service.app.get(SliceRunner).run(slice, stop);
   }
 
-  /** Runs the slice that is next. @returns false when none is due */
+  /** Runs the source that is next, or else the slice. @returns false when none is due */
   async step(): Promise<boolean> {
+    const source = await this.service.app.get(SourceRepository).claim(null);
+    if (source) return this.runSource(source).then(() => true);
     const slice = await this.claim();
     if (slice) await this.run(slice);
     return slice !== undefined;
   }
 
   async steps(count: number): Promise<void> {
-    for (let step = 0; step < count; step++) await this.run(await this.claimed());
+    for (let step = 0; step < count; step++) if (!(await this.step())) throw new Error('Nothing is due.');
   }
 
   /** Runs slices until none is due. */
@@ -90,7 +106,7 @@ export class SliceSteps {
 
   /** Removes the jobs of other tests and sets the clock to the current time. */
   async reset(): Promise<void> {
-    await this.service.query('DELETE FROM jobs');
+    await this.service.query('DELETE FROM jobs; DELETE FROM sources');
     await this.clock.reset();
     this.service.fakeYoutube.reset();
   }

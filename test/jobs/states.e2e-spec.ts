@@ -153,7 +153,7 @@ function sliceOf(id: string, { state, reason }: Situation): ClaimedSlice {
     continuation: null,
     setbacks: 0,
     nowMs: Date.now(),
-    subscription: null,
+    isSubscription: false,
   } as const;
   return { job, organizationId, keyId, ...facts };
 }

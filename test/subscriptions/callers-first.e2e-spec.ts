@@ -26,7 +26,7 @@ it('a hundred checks that are due leave a process that has just started its list
   let calls = 0;
   const call = async () => (await service.get(`/channels/@3-videos-no-${++calls}/uploads`, key)).status;
   service.app.get(JobWorker).start(4, null);
-  const finished = () => service.logs.filter((line) => line.includes('"slice_finished"'));
+  const finished = () => service.logs.filter((line) => line.includes('"source_finished"'));
   await until(() => finished().length >= 10);
   for (let times = 0; times < 2; times += 1) {
     const claims = finished().length;
@@ -36,7 +36,7 @@ it('a hundred checks that are due leave a process that has just started its list
   expect(service.logs.filter((line) => line.includes('youtube_block_opened'))).toEqual([]);
   // The log of a slice that was just stored comes after it.
   await until(async () => {
-    const checks = await service.query(`SELECT id FROM jobs WHERE next_check_at > clock_now()`);
-    return checks.length === finished().length;
+    const checks = await service.query(`SELECT id FROM sources WHERE next_check_at > clock_now()`);
+    return checks.length === finished().filter((line) => line.includes('"sourceId":"UC')).length;
   });
 }, 120_000);

@@ -27,7 +27,8 @@ function passInProcess(seconds: number): void {
 async function followed(channel: string, options: Parameters<typeof SubscriptionRun.create>[2] = {}) {
   const run = await (await SubscriptionRun.create(steps, channel, options)).withWebhook();
   await steps.finish();
-  await steps.service.query(`UPDATE jobs SET created_at = created_at - interval '1 day' WHERE id = '${run.id}'`);
+  await steps.service.query(`UPDATE jobs SET created_at = created_at - interval '1 day' WHERE id = '${run.id}';
+    UPDATE sources SET created_at = created_at - interval '1 day'`);
   return run;
 }
 
@@ -225,7 +226,7 @@ describe('a check', () => {
     ];
     await check(...runs);
     const before = youtube().requests.total;
-    await steps.service.query('UPDATE jobs SET next_check_at = clock_now(), next_run_at = clock_now()');
+    await steps.service.query('UPDATE sources SET next_check_at = clock_now()');
     // Without the pages before, which would serve them, they are due long enough for the process to know that one page is later.
     await steps.service.app.get<Cache>(CACHE_MANAGER).clear();
     await steps.pass(60);
@@ -250,25 +251,27 @@ describe('a check', () => {
   it('that was asked for while another one runs is not lost', async () => {
     const run = await followed('@tidewater');
     await run.dueNow();
-    const slice = await steps.claimed();
+    const source = await steps.claimedSource();
     await steps.pass(1);
     await run.dueNow();
-    await steps.run(slice);
-    expect(await steps.claimed()).toMatchObject({ kind: 'check' });
+    await steps.runSource(source);
+    expect(await steps.claimedSource()).toMatchObject({ isCheck: true });
   });
 
-  it('that fails neither consumes one that was asked for meanwhile, nor undoes that the caller lets it go on', async () => {
-    const [active, paused] = [await followed('@tidewater'), await followed('@nobody-at-all')];
-    youtube().changeChannel({ channel: '@tidewater', terminated: true });
-    for (const run of [active, paused]) {
+  it.each(['@tidewater', '@nobody-at-all'])(
+    'that fails neither consumes one that was asked for meanwhile, nor undoes that the caller lets it go on: %s',
+    async (channel) => {
+      const run = await followed(channel);
+      youtube().changeChannel({ channel: '@tidewater', terminated: true });
       await run.dueNow();
-      const slice = await steps.claimed();
+      const source = await steps.claimedSource();
       await steps.pass(1);
-      await (run === active ? run.dueNow() : run.change('running'));
-      await steps.run(slice);
-      expect(await run.row()).toMatchObject({ state: 'running', check_in: 0 });
-    }
-  });
+      await (channel === '@tidewater' ? run.dueNow() : run.change('running'));
+      await steps.runSource(source);
+      expect(await run.row()).toMatchObject({ check_in: 0 });
+      expect(await steps.claimedSource()).toMatchObject({ isCheck: true });
+    },
+  );
 
   it.each([false, true])(
     'that is asked for, or due to a pause that ends, in the middle of a walk reads the newest uploads (failed: %s)',
@@ -301,13 +304,13 @@ describe('checks that are asked for all the time', () => {
     const run = await followed('@tidewater');
     const published = youtube().publish({ channel: '@tidewater', count: 350 });
     await run.dueNow();
-    // At least as often as every page, and less often than a page without new uploads.
-    for (let slices = 0; slices < 24; slices++) {
-      const slice = await steps.claimed();
+    for (let pages = 0; pages < 14; pages++) {
+      const source = await steps.claimedSource();
       await steps.pass(1);
-      if (slice.kind === 'check' && slices % 2 === 0) await run.dueNow();
-      await steps.run(slice);
+      await run.dueNow();
+      await steps.runSource(source);
     }
+    await steps.run(await steps.claimed());
     expect(await run.row()).toMatchObject({ total: published.length, reason: null });
     expect((await run.feedIds()).length).toBeGreaterThan(0);
   });
@@ -322,8 +325,8 @@ describe('videos that the platform blocks', () => {
     await steps.steps(1);
     expect(await run.row()).toMatchObject({ state: 'running', reason: 'upstream_blocked', setbacks: 4, pending: 3 });
     await steps.service.query(`
-      UPDATE jobs SET next_run_at = clock_now() + interval '60 s', next_check_at = clock_now() + interval '1 hour'
-        WHERE id = '${run.id}'`);
+      UPDATE sources SET next_check_at = clock_now() + interval '1 hour';
+      UPDATE jobs SET next_run_at = clock_now() + interval '60 s' WHERE id = '${run.id}'`);
     await run.change(null, 86_400);
     expect(await run.row()).toMatchObject({ run_in: 60 });
     await steps.finish();
@@ -350,7 +353,11 @@ describe('a channel that cannot be read', () => {
     youtube().changeChannel({ channel: '@tidewater', terminated: true });
     await check(run);
     expect(await run.row()).toMatchObject({ state: 'running', reason: 'channel_not_found', check_in: 30 });
-    await steps.pass(3 * DAY);
+    for (let days = 0; days < 3; days++) {
+      await steps.pass(DAY - HOUR);
+      await check(run);
+      await steps.pass(HOUR);
+    }
     await check(run);
     expect(await run.row()).toMatchObject({ state: 'paused', reason: 'channel_not_found', check_in: DAY });
     youtube().changeChannel({ channel: '@tidewater', terminated: false });

@@ -47,7 +47,14 @@ describe('a new subscription', () => {
       state: 'active',
       reason: null,
       channel: { id: expect.stringMatching(/^UC/), name: 'Harbour Light Workshop', handle: '@harbourlight' },
-      request: { ...request, languages: ['en', 'de', '*'], kinds: ['video', 'short'], labels: { user: '42' } },
+      playlist: null,
+      request: {
+        ...request,
+        playlist: null,
+        languages: ['en', 'de', '*'],
+        kinds: ['video', 'short'],
+        labels: { user: '42' },
+      },
       ...{ labels: { user: '42' }, startFound: null },
       summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -64,6 +71,7 @@ describe('a new subscription', () => {
     const { key } = await idle.organization();
     expect((await follow(idle, key, { channel: '@tidewater' })).request).toEqual({
       channel: '@tidewater',
+      playlist: null,
       ...{ languages: [], match: 'all', kinds: [], include: [], chunkSeconds: null },
       ...{ checkMinutes: 60, start: 'now', labels: {} },
     });
@@ -176,7 +184,8 @@ const START_MESSAGE = /"now".* integer from 1 to 100.* ID of a video/;
 describe('a request for a subscription', () => {
   const channel = '@tidewater';
   it.each<[what: string, body: unknown, field: string, message: RegExp]>([
-    ['no channel', {}, 'channel', /a handle/],
+    ['neither a channel nor a playlist', {}, 'channel', /channel and playlist is required/],
+    ['a channel and a playlist', { channel, playlist: 'PLharbourlight-boats' }, 'playlist', /one of them/],
     ['an API key in the channel', { channel: `https://youtube.com/@tide?key=${generateKey()}` }, 'channel', /API key/],
     ['a malformed language', { channel, languages: ['en', 'original'] }, 'languages', /\*/],
     ['an unknown match', { channel, match: 'best' }, 'match', /all or first/],

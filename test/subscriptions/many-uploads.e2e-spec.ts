@@ -10,21 +10,26 @@ const blocksMax = (few: number): number => 3 * few + 100;
 
 let steps: SliceSteps;
 let run: SubscriptionRun;
+let source: string;
+let checks = 0;
 beforeAll(async () => {
   steps = await SliceSteps.start();
   run = await SubscriptionRun.create(steps, '@tidewater');
   await steps.finish();
+  source = String((await run.row())['source_id']);
 });
 afterAll(() => steps.service.close());
 
-/** Adds uploads that were seen, with a pending one and with results at the end. */
+/** Adds uploads that the source has found, some with results. */
 async function addUploads(first: number, last: number): Promise<void> {
   await steps.service.query(`
+    INSERT INTO source_uploads (source_id, video_id, position, first_position, state, found_at)
+      SELECT '${source}', 'upload' || number, number, number, 'new', clock_now() FROM generate_series(${first}, ${last}) number;
+    UPDATE sources SET last_position = ${last}, seen_position = ${last};
     INSERT INTO job_videos (job_id, position, video_id, upload, state, sequence, decided_at, entry, cached)
-      SELECT '${run.id}', number, 'upload' || number, '{}', CASE WHEN decided THEN 'succeeded' ELSE 'seen' END,
-             CASE WHEN decided THEN number END, clock_now(), CASE WHEN decided THEN '\\x00'::bytea END, CASE WHEN decided THEN true END
-        FROM (SELECT number, number % 2 = 0 AS decided FROM generate_series(${first}, ${last}) number) numbers;
-    UPDATE jobs SET last_position = ${last}, seen_position = ${last}, succeeded = ${last}, cached = ${last}, total = ${last}, remove_at = clock_now()
+      SELECT '${run.id}', number, 'upload' || number, '{}', 'succeeded', number, clock_now(), '\\x00'::bytea, true
+        FROM generate_series(${first}, ${last}) number;
+    UPDATE jobs SET place = ${last}, last_position = ${last}, succeeded = ${last}, cached = ${last}, total = ${last}, remove_at = clock_now()
       WHERE id = '${run.id}'`);
   await steps.service.query('VACUUM ANALYZE');
 }
@@ -33,6 +38,7 @@ async function addUploads(first: number, last: number): Promise<void> {
 async function blocksOf(statement: string): Promise<number> {
   const blocks: number[] = [];
   for (let time = 0; time < 3; time++) {
+    await steps.service.query('UPDATE sources SET next_check_at = clock_now(), claim = NULL');
     const [row] = await steps.service.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement}`);
     const [{ Plan: plan }] = row?.['QUERY PLAN'] as [{ Plan: Record<string, number> }];
     blocks.push((plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0));
@@ -41,16 +47,20 @@ async function blocksOf(statement: string): Promise<number> {
 }
 
 async function blocksOfAll(): Promise<Record<string, number>> {
-  const claimed = `WITH claimed AS MATERIALIZED (
-    UPDATE jobs SET claim = gen_random_uuid(), claimed_until = clock_now() WHERE id = '${run.id}' RETURNING claim)`;
-  const page = `{"added":[],"decided":"seen","changed":[],"continuation":null,"ended":true,"sees_all":true,"channel_id":"UC"}`;
-  const slice = `{"videos":[],"fetched":0,"delay_seconds":0,"setbacks":0,"restart_list":false,"is_check":false}`;
+  const claimed = (table: string, id: string): string => `WITH claimed AS MATERIALIZED (
+    UPDATE ${table} SET claim = gen_random_uuid(), claimed_until = clock_now() WHERE id = '${id}' RETURNING claim)`;
+  const listed = { state: 'new', is_old: false, upload: '{}', kind: 'video', published_at: null, ranked: false };
+  const uploads = [{ ...listed, video_id: `new ${(checks += 1)}` }];
+  const page = JSON.stringify({ uploads, found: 1, decided: 'seen', end: 'ended', sees_all: true, for_starts: true });
+  const slice = `{"videos":[],"fetched":0,"delay_seconds":0,"setbacks":0,"restart_list":false}`;
   const statements = {
-    'known uploads': `SELECT position FROM job_videos WHERE job_id = '${run.id}'
+    'known uploads': `SELECT position FROM source_uploads WHERE source_id = '${source}'
       AND video_id = ANY (ARRAY(SELECT 'upload' || number FROM generate_series(1501, 1510) number))`,
-    check: `${claimed} SELECT subscription_commit_check('${run.id}', claim, '${page}') FROM claimed`,
-    slice: `${claimed} SELECT job_commit_slice('${run.id}', claim, '${slice}', '', 0, 0) FROM claimed`,
-    change: `SELECT subscription_change('${run.organization.id}', '${run.id}', 900, 'running', 0)`,
+    claim: `SELECT source_claim(gen_random_uuid(), 60, NULL, true)`,
+    starts: `SELECT source_starts(sources) FROM sources`,
+    check: `${claimed('sources', source)} SELECT source_commit_page('${source}', claim, '${page}') FROM claimed`,
+    slice: `${claimed('jobs', run.id)} SELECT job_commit_slice('${run.id}', claim, '${slice}', '', 0, 0) FROM claimed`,
+    change: `SELECT subscription_change('${run.organization.id}', '${run.id}', 900, 'running', 0, NULL)`,
     request: `SELECT subscription_check('${run.organization.id}', '${run.id}', 0)`,
     removal: 'SELECT job_remove_batch(10)',
   };
@@ -59,10 +69,10 @@ async function blocksOfAll(): Promise<Record<string, number>> {
   return blocks;
 }
 
-it('what checks and slices read does not grow with the uploads that a subscription has seen', async () => {
+it('what checks and slices read does not grow with the uploads that a source has', async () => {
   await addUploads(1_001, 1_000 + FEW);
   const few = await blocksOfAll();
-  await addUploads(1_001 + FEW, 1_000 + MANY);
+  await addUploads(1_101 + FEW, 1_000 + MANY);
   const many = await blocksOfAll();
   const grown = Object.entries(many).filter(([name, blocks]) => blocks > blocksMax(few[name] ?? 0));
   expect(grown.map(([name, blocks]) => ({ name, few: few[name], blocks }))).toEqual([]);

@@ -81,6 +81,11 @@ describe('uploads that are listed above seen ones, with dates before the subscri
       const delivered = await run.feedIds();
       const published = youtube().publish({ channel, count, publishedAt: daysAgo(days) });
       await check(run);
+      if (count > 20) {
+        // So many can be those of a list that is odd once.
+        expect(sorted(await run.feedIds())).toEqual(sorted(delivered));
+        await check(run);
+      }
       expect(sorted(await run.feedIds())).toEqual(sorted([...delivered, ...published]));
       expect(await run.charged()).toBe(delivered.length + count);
     }
@@ -97,8 +102,10 @@ describe('uploads that are listed above seen ones, with dates before the subscri
     await run.dueNow();
     await steps.steps(2);
     expect(await undecided(run)).toBe(197);
-    await steps.pass(1);
-    await check(run);
+    for (let checks = 0; checks < 2; checks++) {
+      await steps.pass(1);
+      await check(run);
+    }
     expect(sorted(await run.feedIds())).toEqual(sorted([...first, ...published]));
     expect(await undecided(run)).toBe(0);
   });
@@ -110,8 +117,10 @@ describe('uploads that are listed above seen ones, with dates before the subscri
     await steps.steps(1);
     expect(await run.row()).toMatchObject({ total: 0, is_checked: false });
     expect(await undecided(run)).toBe(100);
-    await steps.pass(1);
-    await check(run);
+    for (let checks = 0; checks < 2; checks++) {
+      await steps.pass(1);
+      await check(run);
+    }
     expect(sorted(await run.feedIds())).toEqual(sorted(published));
   });
 
@@ -125,11 +134,11 @@ describe('uploads that are listed above seen ones, with dates before the subscri
 
 it('uploads that take the places of a page of seen ones, which were deleted, are not delivered', async () => {
   const run = await followed('@archive-1500x95');
-  const seen = await steps.service.query(`SELECT video_id FROM job_videos WHERE job_id = '${run.id}'`);
+  const seen = await steps.service.query('SELECT video_id FROM source_uploads');
   youtube().changeVideos({ videoIds: seen.map(({ video_id }) => String(video_id)), deleted: true });
   const before = youtube().requests.total;
   await check(run);
-  expect(await run.row()).toMatchObject({ total: 0, is_checked: true, last_position: 1_100 });
+  expect(await run.row()).toMatchObject({ total: 0, is_checked: true, place: 1_100 });
   expect(await undecided(run)).toBe(0);
   await steps.pass(1);
   const published = youtube().publish({ channel: '@archive-1500x95' });
@@ -140,7 +149,7 @@ it('uploads that take the places of a page of seen ones, which were deleted, are
 });
 
 async function undecided(run: SubscriptionRun): Promise<unknown> {
-  const [row] = await steps.service.query(`SELECT count(*)::int AS count FROM job_videos
-    WHERE job_id = '${run.id}' AND state = 'undecided'`);
+  const [row] = await steps.service.query(`SELECT count(*)::int AS count FROM source_uploads
+    WHERE source_id = '${String((await run.row())['source_id'])}' AND state = 'undecided'`);
   return row?.['count'];
 }

@@ -142,6 +142,24 @@ describe('the feed', () => {
     expect(lines).toHaveLength(3);
   });
 
+  it('is filtered by channel, as the list is, whatever characters the name of a followed channel has', async () => {
+    const id = await followed({ channel: '@tidewater', start: 1 });
+    for (const name of ['\\u0000', '\\ud800', '\\"handle\\":\\"@other\\"']) {
+      const channel = `{"id":"UC","name":"${name}","handle":"@Tidewater"}`;
+      await service.query(`UPDATE jobs SET channel = '${channel}' WHERE id = '${id}'`);
+      for (const [wanted, found] of [
+        ['@tideWater', [id]],
+        ['@other', []],
+      ] as const) {
+        const { body } = await get(`/subscriptions?channel=${wanted}`);
+        expect(body.subscriptions).toMatchObject(found.map((each) => ({ id: each })));
+        expect((await feed(`?channel=${wanted}`)).results).toMatchObject(
+          found.map((each) => ({ subscriptionId: each })),
+        );
+      }
+    }
+  });
+
   it('goes on after the entry of a subscription that was deleted', async () => {
     const kept = await followed({ channel: '@tidewater', start: 1 });
     const deleted = await followed({ channel: '@3-videos-no-75', start: 2 });
@@ -183,7 +201,7 @@ describe('the feed', () => {
 });
 
 describe('a reader at an entry that a restored database does not have', () => {
-  it('is told, and misses nothing when it goes on from where it is told', async () => {
+  it('is refused, and goes on without a gap from the cursor in the refusal', async () => {
     const id = await followed({ channel: '@tidewater', start: 5, kinds: ['video'] });
     const paths = ['/feed', `/subscriptions/${id}/results`];
     const restore = await backup(id);
@@ -249,6 +267,23 @@ describe('a change of a subscription', () => {
 });
 
 describe('a repeated request', () => {
+  it('gives the subscription that it has created, without YouTube, also when the channel has no longer the handle', async () => {
+    const create = () =>
+      onSubscriptions(
+        service,
+        organization.key,
+        'POST',
+        '',
+        { channel: '@no-such-channel' },
+        { 'Idempotency-Key': 'a' },
+      );
+    expect((await create()).status).toBe(404);
+    const { id } = await follow(service, organization.key, { channel: '@tidewater' });
+    await service.query(`UPDATE jobs SET idempotency_key = 'a', request = replace(request, '@tidewater', '@no-such-channel')
+      WHERE id = '${id}'`);
+    expect((await create()).body.id).toBe(id);
+  });
+
   it('is the same although a field was added since then, and another one is a conflict', async () => {
     const send = (path: string, body: object) => {
       const headers = { Authorization: `Bearer ${organization.key}`, 'Content-Type': 'application/json' };
@@ -274,7 +309,7 @@ describe('a repeated request', () => {
 
 describe('labels', () => {
   it('are returned and filtered by, of jobs too, whatever a valid name is', async () => {
-    const labels = { constructor: '1', __proto_: '2', '0.a-b': `x${'é'.repeat(99)}` };
+    const labels = { constructor: '1', ['__proto__']: '2', '0.a-b': `x${'é'.repeat(99)}` };
     const headers = { Authorization: `Bearer ${organization.key}`, 'Content-Type': 'application/json' };
     const create = (given: unknown) =>
       service.request('POST', '/jobs', headers, JSON.stringify({ channel: '@tidewater', labels: given }));

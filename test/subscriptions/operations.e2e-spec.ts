@@ -114,7 +114,7 @@ describe('an operation on a subscription', () => {
 describe('a change of a subscription', () => {
   it('pauses it, sets its interval, and lets it go on with a check at once', async () => {
     const { key } = await idle.organization();
-    const { id } = await follow(idle, key, { channel });
+    const { id } = await follow(idle, key, { channel: '@3-videos-no-1' });
     const change = (body: object) => onSubscriptions(idle, key, 'PATCH', `/${id}`, body);
     const paused = await change({ state: 'paused' });
     expect([paused.status, paused.body]).toMatchObject([
@@ -181,9 +181,11 @@ describe('a subscription that is paused and goes on again and again', () => {
   it('is checked at most every 10 seconds, also by requests', async () => {
     const clock = new DatabaseClock((statement) => idle.query(statement));
     const { key } = await idle.organization();
-    const { id, createdAt } = await follow(idle, key, { channel });
+    const { id, createdAt } = await follow(idle, key, { channel: '@3-videos-no-2' });
     const seconds = (at: unknown) => Math.floor((Date.parse(String(at)) - Date.parse(createdAt)) / 1_000);
     const goOn = async () => {
+      // As when the last check was made.
+      await idle.query(`UPDATE sources SET next_check_at = clock_now() + interval '1 hour'`);
       await onSubscriptions(idle, key, 'PATCH', `/${id}`, { state: 'paused' });
       const { body } = await onSubscriptions(idle, key, 'PATCH', `/${id}`, { state: 'active' });
       return seconds(body.nextCheckAt);

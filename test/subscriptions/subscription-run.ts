@@ -10,6 +10,7 @@ interface SubscriptionOptions {
   checkMinutes?: number;
   organization?: TestOrganization;
   resultsSeconds?: number;
+  playlist?: string;
 }
 
 export interface FeedEntry {
@@ -38,13 +39,15 @@ export class SubscriptionRun {
       languages = [],
       checkMinutes = 60,
       resultsSeconds = 604_800,
+      playlist,
       ...others
     }: SubscriptionOptions = {},
   ): Promise<SubscriptionRun> {
     const organization = others.organization ?? (await service.organization());
     const id = `sub_${randomUUID().replaceAll('-', '').slice(0, 22)}`;
     const request = {
-      channel,
+      channel: playlist === undefined ? channel : null,
+      playlist,
       languages,
       match: 'all',
       kinds,
@@ -55,7 +58,7 @@ export class SubscriptionRun {
     };
     const subscription = {
       ...{ id, organization_id: organization.id, key_id: organization.keyId, request: JSON.stringify(request) },
-      ...{ check_seconds: checkMinutes * 60, results_seconds: resultsSeconds },
+      ...{ check_seconds: checkMinutes * 60, results_seconds: resultsSeconds, source_id: playlist ?? channel },
     };
     await service.query(`SELECT job_create(${text(JSON.stringify(subscription))}, 1000, NULL, 1e12)`);
     return new SubscriptionRun(service, organization, id);
@@ -63,9 +66,11 @@ export class SubscriptionRun {
 
   /** The row with its counts. */
   async row(): Promise<Record<string, unknown>> {
-    const [row] = await this.service.query(`SELECT *, next_check_at > clock_now() AS is_checked,
-      total - succeeded - failed AS pending, extract(epoch FROM next_check_at - clock_now())::int AS check_in,
-      extract(epoch FROM next_run_at - clock_now())::int AS run_in FROM jobs WHERE id = '${this.id}'`);
+    const [row] = await this.service.query(`SELECT jobs.*, next_check_at, next_check_at > clock_now() AS is_checked,
+      coalesce(jobs.reason, sources.reason) AS reason, total - succeeded - failed AS pending,
+      extract(epoch FROM next_check_at - clock_now())::int AS check_in,
+      extract(epoch FROM next_run_at - clock_now())::int AS run_in
+      FROM jobs LEFT JOIN sources ON sources.id = source_id WHERE jobs.id = '${this.id}'`);
     if (!row) throw new Error('The subscription does not exist.');
     return row;
   }
@@ -78,7 +83,7 @@ export class SubscriptionRun {
   /** As the caller changes it; the check of one that goes on is due at once. */
   async change(state: 'running' | 'paused' | null, checkSeconds: number | null = null): Promise<void> {
     const values = `${checkSeconds ?? 'NULL'}, ${state === null ? 'NULL' : text(state)}`;
-    await this.service.query(`SELECT subscription_change('${this.organization.id}', '${this.id}', ${values}, 0)`);
+    await this.service.query(`SELECT subscription_change('${this.organization.id}', '${this.id}', ${values}, 0, NULL)`);
   }
 
   /** The entries that are stored, in the order of the feed. */

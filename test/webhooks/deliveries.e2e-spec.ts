@@ -180,6 +180,7 @@ describe('a delivery that fails', () => {
   it('succeeds later, and the webhook does not count as failing any more', async () => {
     const owner = await steps.customer();
     receiver.respond = respondWith(500);
+    await clock.stop();
     const { lastAttemptAt: failingSince } = await steps.attempted(await steps.enqueued(owner), 1);
     expect(await steps.webhookOf(owner)).toMatchObject({ failingSince });
     receiver.respond = respondWith(200);
@@ -191,15 +192,17 @@ describe('a delivery that fails', () => {
   it('turns the webhook off when it is given up and none has succeeded for five days', async () => {
     const owner = await steps.customer();
     receiver.respond = respondWith(500);
+    await clock.stop();
     await steps.attempted(await steps.enqueued(owner), 1);
-    // It keeps waiting.
-    await service.query("UPDATE webhook_deliveries SET next_attempt_at = next_attempt_at + interval '10 days'");
+    // It is tried again, and waits; the webhook rests for an hour.
     await clock.move(4.9 * SECONDS_PER_DAY);
+    await steps.attempted(owner, 2);
     await steps.enqueueLastAttempt(owner);
+    await clock.move(3_601);
     await steps.attempted(owner, ATTEMPTS_MAX);
     expect(await steps.webhookOf(owner)).toMatchObject({ disabledAt: null });
-    await clock.move(0.2 * SECONDS_PER_DAY);
     await steps.enqueueLastAttempt(owner);
+    await clock.move(0.2 * SECONDS_PER_DAY);
     await until(async () => (await steps.webhookOf(owner))['disabledAt'] !== null);
     expect(await steps.webhookOf(owner)).toMatchObject({ disabledReason: 'failing', failingSince: expect.any(String) });
     const ended = await steps.deliveriesOf(owner);
@@ -418,6 +421,16 @@ describe('housekeeping', () => {
     expect(await service.query('SELECT previous_secret FROM webhooks')).toEqual([{ previous_secret: null }]);
     expect(await statesAfter(22.8)).toEqual(['failed']);
     expect(await statesAfter(0.2)).toEqual([]);
+  });
+
+  it('does not remove a delivery that waits to be sent again, however old it is', async () => {
+    const owner = await steps.customer();
+    receiver.respond = respondWith(500);
+    await steps.attempted(await steps.enqueued(owner), 1);
+    await service.query(`
+      UPDATE webhook_deliveries SET created_at = clock_now() - interval '31 days', next_attempt_at = clock_now() + interval '1 hour'`);
+    await clean();
+    expect((await steps.deliveriesOf(owner)).map(({ state }) => state)).toEqual(['pending']);
   });
 
   it('removes the webhooks of a deleted organization after their deliveries', async () => {

@@ -200,6 +200,7 @@ describe('a delivery that has ended', () => {
     const owner = await steps.customer();
     const { id } = await steps.attempted(await steps.enqueued(owner), 1);
     receiver.respond = respondWith(500);
+    await clock.stop();
     const { status, body } = await retry(owner, id);
     expect([status, body]).toEqual([202, expect.objectContaining({ id, state: 'pending', attempts: 0, error: null })]);
     await steps.attempted(owner, 1);

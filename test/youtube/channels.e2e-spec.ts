@@ -317,9 +317,15 @@ describe('a playlist, page by page', () => {
       ...nothing,
       pages: 1,
       playlist: null,
+      stated: null,
     });
     const unnamed = { id: playlists.LONG.id, title: null };
-    await expect(pageOf(playlists.LONG.id)).resolves.toEqual({ ...nothing, pages: 0, playlist: unnamed });
+    await expect(pageOf(playlists.LONG.id)).resolves.toEqual({
+      ...nothing,
+      pages: 0,
+      playlist: unnamed,
+      stated: null,
+    });
     fakeYoutube.setFaults();
     const { id, title } = playlists.EMPTY;
     await expect(pageOf(id)).resolves.toMatchObject({

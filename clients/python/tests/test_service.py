@@ -9,6 +9,7 @@ from unittest import mock
 from channel_transcripts import (
     ChannelNotFoundError,
     Client,
+    CursorUnknownError,
     FeatureNotInPlanError,
     IdempotencyConflictError,
     InvalidApiKeyError,
@@ -107,6 +108,28 @@ class Work(unittest.TestCase):
         client().subscriptions.delete(subscription)
         with self.assertRaises(SubscriptionNotFoundError):
             next(client().follow(subscription))
+
+
+    def test_reads_the_feed_of_all_subscriptions_with_one_cursor(self) -> None:
+        made = [
+            client().subscriptions.create(channel, start=1, labels={"team": "python"})["id"]
+            for channel in ("@3-videos-no-92", "@3-videos-no-93")
+        ]
+        feed = client(sleep=short).feed(label="team:python")
+        first, second = next(feed), next(feed)
+        self.assertEqual({first["subscriptionId"], second["subscriptionId"]}, set(made))
+        self.assertEqual(first["labels"], {"team": "python"})
+        channel = first["channel"]
+        assert channel is not None
+        self.assertRegex(str(channel["handle"]), "^@3-videos-no-9[23]$")
+        self.assertTrue(first["ok"])
+        again = next(client(sleep=short).feed(after=first["cursor"], label="team:python"))
+        self.assertEqual((again["videoId"], again["cursor"]), (second["videoId"], second["cursor"]))
+        with self.assertRaises(CursorUnknownError) as unknown:
+            next(client().feed(after="999999.AAAAAAAA"))
+        self.assertIn("oldest", unknown.exception.fields)
+        for subscription in made:
+            client().subscriptions.delete(subscription)
 
 
 @needs_service

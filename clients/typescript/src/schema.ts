@@ -353,7 +353,7 @@ export interface paths {
         head?: never;
         /**
          * Change, pause or continue a subscription
-         * @description Changes the time between checks, the labels, or what is fetched of the uploads that are decided from then on, pauses a subscription, or lets it go on, on every plan. Pending uploads stay. One that was paused is checked, 10 seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`. What is fetched after a change is charged to the API key that makes it, and within its monthly limit.
+         * @description Changes the time between checks, the labels, or what is fetched of the uploads that are read from then on, pauses a subscription, or lets it go on, on every plan. Pending uploads stay; those that are being read end as they began. One that was paused is checked, 10 seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`. What is fetched after a change is charged to the API key that makes it, and within its monthly limit.
          */
         patch: operations["changeSubscription"];
         trace?: never;
@@ -1023,7 +1023,9 @@ export interface components {
         };
         SubscriptionRequest: {
             /** @description The channel as the request named it. */
-            channel: string;
+            channel: string | null;
+            /** @description The playlist as the request named it. */
+            playlist: string | null;
             /** @description The kinds of videos. Empty: all. */
             kinds: ("video" | "short" | "live" | "upcoming")[];
             /** @description The minutes between two checks. */
@@ -1059,10 +1061,12 @@ export interface components {
             /** @description Joins the segments to chunks of about this many seconds, such as 60, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
             chunkSeconds?: number;
             /**
-             * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts.
+             * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts. A subscription has exactly one of `channel` and `playlist`.
              * @example @harbourlight
              */
-            channel: string;
+            channel?: string;
+            /** @description The ID or a URL of a playlist, as in `GET /playlists/{id}/transcripts`. A video that is added anywhere in its first 5,000 is new. */
+            playlist?: string;
             /** @description The kinds of uploads to deliver; by default all. For `video` and `short`, one whose kind YouTube does not state is kept. */
             kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
             /**
@@ -1823,7 +1827,7 @@ export interface components {
         FeedVideoTranscript: {
             /** @description The ID of the subscription. */
             subscriptionId: string;
-            /** @description The channel. Null until it was looked up, which a new subscription does unless YouTube does not respond. */
+            /** @description The channel. Null until it was looked up, which a new subscription does unless YouTube does not respond, and for a playlist. */
             channel: {
                 /** @description The YouTube channel ID. */
                 id: string;
@@ -1968,11 +1972,11 @@ export interface components {
              */
             state: "active" | "paused";
             /**
-             * @description Why the subscription is paused. `plan_limit_exceeded`: the quota is used up; checks go on, and nothing is skipped when the month turns or the limit grows. `plan_changed`: the plan does not include subscriptions any more. `channel_not_found`, `upstream_blocked`: the channel could not be read for three days, or was never found; it is tried again every day. `paused_by_caller`: until `state` is set to `active`. The others end by themselves. An active one can have `upstream_blocked`, `channel_not_found` or `list_incomplete` too, while it is tried again.
+             * @description Why the subscription is paused. `plan_limit_exceeded`: the quota is used up; checks go on, and nothing is skipped when the month turns or the limit grows. `plan_changed`: the plan does not include subscriptions any more. `channel_not_found`, `playlist_not_found`, `upstream_blocked`: the list could not be read for three days, or was never found; it is tried again every day. `paused_by_caller`: until `state` is set to `active`. The others end by themselves. An active one can have `upstream_blocked`, `channel_not_found`, `playlist_not_found` or `list_incomplete` too, while it is tried again.
              * @enum {string|null}
              */
-            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | "paused_by_caller" | null;
-            /** @description The channel. Null until it was looked up, which a new subscription does unless YouTube does not respond. */
+            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | "playlist_not_found" | "paused_by_caller" | null;
+            /** @description The channel. Null until it was looked up, which a new subscription does unless YouTube does not respond, and for a playlist. */
             channel: {
                 /** @description The YouTube channel ID. */
                 id: string;
@@ -1980,6 +1984,13 @@ export interface components {
                 name: string;
                 /** @description The handle, including the `@`. Null for the rare channel without one. */
                 handle: string | null;
+            } | null;
+            /** @description The playlist. Null until it was looked up, and for a channel. */
+            playlist: {
+                /** @description The YouTube playlist ID. */
+                id: string;
+                /** @description The title. Null when YouTube states none. */
+                title: string | null;
             } | null;
             /** @description The request that created the subscription, with what was changed since then. */
             request: components["schemas"]["SubscriptionRequest"];
@@ -2075,7 +2086,7 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
-            /** @description The channel. Null until it was looked up, which a new subscription does unless YouTube does not respond. */
+            /** @description The channel. Null until it was looked up, which a new subscription does unless YouTube does not respond, and for a playlist. */
             channel: {
                 /** @description The YouTube channel ID. */
                 id: string;
@@ -2130,8 +2141,8 @@ export interface components {
              * @description As `reason` of the subscription.
              * @enum {string}
              */
-            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | "paused_by_caller";
-            /** @description The ID of the channel. Null when it was not found yet. */
+            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | "playlist_not_found" | "paused_by_caller";
+            /** @description The ID of the channel. Null when it was not found yet, and for a playlist. */
             channelId: string | null;
             /** @description The counts of the subscription when the event occurred. */
             summary: components["schemas"]["JobSummary"];
@@ -6252,8 +6263,10 @@ export interface operations {
                      *             "name": "Harbour Light Workshop",
                      *             "handle": "@harbourlight"
                      *           },
+                     *           "playlist": null,
                      *           "request": {
                      *             "channel": "@harbourlight",
+                     *             "playlist": null,
                      *             "kinds": [
                      *               "video"
                      *             ],
@@ -6412,11 +6425,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "channel": "@harbourlight"
-                 *     }
-                 */
+                /** @example {} */
                 "application/json": components["schemas"]["NewSubscriptionBody"];
             };
         };
@@ -6445,8 +6454,10 @@ export interface operations {
                      *         "name": "Harbour Light Workshop",
                      *         "handle": "@harbourlight"
                      *       },
+                     *       "playlist": null,
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "playlist": null,
                      *         "kinds": [
                      *           "video"
                      *         ],
@@ -6684,8 +6695,10 @@ export interface operations {
                      *         "name": "Harbour Light Workshop",
                      *         "handle": "@harbourlight"
                      *       },
+                     *       "playlist": null,
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "playlist": null,
                      *         "kinds": [
                      *           "video"
                      *         ],
@@ -7030,8 +7043,10 @@ export interface operations {
                      *         "name": "Harbour Light Workshop",
                      *         "handle": "@harbourlight"
                      *       },
+                     *       "playlist": null,
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "playlist": null,
                      *         "kinds": [
                      *           "video"
                      *         ],
@@ -7254,8 +7269,10 @@ export interface operations {
                      *         "name": "Harbour Light Workshop",
                      *         "handle": "@harbourlight"
                      *       },
+                     *       "playlist": null,
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "playlist": null,
                      *         "kinds": [
                      *           "video"
                      *         ],
@@ -7567,8 +7584,10 @@ export interface operations {
                      *           "name": "Harbour Light Workshop",
                      *           "handle": "@harbourlight"
                      *         },
+                     *         "playlist": null,
                      *         "request": {
                      *           "channel": "@harbourlight",
+                     *           "playlist": null,
                      *           "kinds": [
                      *             "video"
                      *           ],
@@ -12381,8 +12400,10 @@ export interface operations {
                      *             "name": "Harbour Light Workshop",
                      *             "handle": "@harbourlight"
                      *           },
+                     *           "playlist": null,
                      *           "request": {
                      *             "channel": "@harbourlight",
+                     *             "playlist": null,
                      *             "kinds": [
                      *               "video"
                      *             ],

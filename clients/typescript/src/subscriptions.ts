@@ -65,14 +65,22 @@ export type FeedLine<Facts = object> =
 
 export type FeedLineOfAll = FeedLine<FeedFacts>;
 
-/** Subscriptions to channels. Every method throws ChannelTranscriptsError. */
+/** Subscriptions to channels and playlists. Every method throws ChannelTranscriptsError. */
 export class Subscriptions {
   constructor(private readonly http: Http) {}
 
-  /** Follows a channel: each new upload gets an entry, exactly once, when it has its transcript or fails for good. */
-  create(channel: string, options: SubscriptionOptions = {}): Promise<Subscription> {
+  /**
+   * Follows a channel or a playlist: each new upload gets an entry, exactly once, when it has its transcript or fails for good.
+   *
+   * @param source a text is a channel
+   */
+  create(
+    source: string | { channel: string } | { playlist: string },
+    options: SubscriptionOptions = {},
+  ): Promise<Subscription> {
     const { checkMinutes = CHECK_MINUTES_DEFAULT, start = 'now', labels, idempotencyKey } = options;
-    const body = { channel, checkMinutes, start, ...defined({ labels }), ...selectionOf(options) };
+    const followed = typeof source === 'string' ? { channel: source } : source;
+    const body = { ...followed, checkMinutes, start, ...defined({ labels }), ...selectionOf(options) };
     const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
     return this.http.call('createSubscription', { body, header }, options);
   }
@@ -162,10 +170,9 @@ export async function* followPages<Entry>(
   for (let cursor = after; ;) {
     const { entries, next, pauseSeconds: seconds } = await read(cursor);
     yield* entries;
-    // A filtered page can be empty before the end.
-    const isAtEnd = entries.length === 0 && (next === cursor || cursor === undefined);
     cursor = next;
-    if (isAtEnd) await pause(seconds);
+    // Unlike a page of JSON, lines are never empty before the end, also with a filter.
+    if (entries.length === 0) await pause(seconds);
   }
 }
 

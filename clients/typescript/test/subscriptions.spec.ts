@@ -10,8 +10,9 @@ const SUBSCRIPTION: Subscription = {
   state: 'active',
   reason: null,
   channel: null,
+  playlist: null,
   request: {
-    channel: '@tidewater',
+    ...{ channel: '@tidewater', playlist: null },
     ...{ languages: [], match: 'all', kinds: [], include: [], chunkSeconds: null, checkMinutes: 60, start: 'now' },
     labels: {},
   },

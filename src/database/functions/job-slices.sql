@@ -4,13 +4,12 @@
 
 DROP FUNCTION IF EXISTS job_claim(uuid, double precision, text);
 
--- What the next slice of a job is about: 'check' or 'listing' while a page of its list is due, else 'videos'. Without p_lists the
--- videos have their turn although a page is due; null when nothing has.
+-- What the next slice of a job is about: 'listing' while a page of its list is due, else 'videos'. Without p_lists the videos have
+-- their turn although a page is due; null when nothing has.
 CREATE OR REPLACE FUNCTION job_slice_kind(p_job jobs, p_lists boolean) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
   v_now timestamptz := clock_now();
-  v_kind text := CASE WHEN p_job.next_check_at <= v_now THEN 'check'
-                      WHEN p_job.check_seconds IS NULL AND p_job.listed_at IS NULL
+  v_kind text := CASE WHEN p_job.check_seconds IS NULL AND p_job.listed_at IS NULL
                         AND coalesce(is_due(p_job.list_retry_at, job_longest(p_job)), true) THEN 'listing' ELSE 'videos' END;
 BEGIN
   RETURN CASE WHEN p_lists OR v_kind = 'videos' THEN v_kind WHEN p_job.videos_at <= v_now THEN 'videos' END;
@@ -50,7 +49,7 @@ DECLARE
   v_now timestamptz := clock_now();
   v_is_due boolean;
 BEGIN
-  UPDATE jobs SET next_run_at = v_now, next_check_at = least(next_check_at, v_now) WHERE id = ANY (ARRAY(
+  UPDATE jobs SET next_run_at = v_now WHERE id = ANY (ARRAY(
     SELECT id FROM jobs job WHERE organization_id = p_organization_id
       AND next_run_at > v_now + interval '6 hours' AND next_run_at > v_now + job_longest(job) FOR UPDATE SKIP LOCKED));
   v_is_due := FOUND;
@@ -199,11 +198,11 @@ DECLARE
   v_claimed boolean;
   v_settled record;
   v_counts record;
+  v_former jobs;
   v_now timestamptz;
 BEGIN
   SELECT * INTO v_slice FROM json_to_record(p_slice) AS slice (
-    reservation_id uuid, fetched integer, videos json, outcome text, seconds double precision, restart_list boolean,
-    is_check boolean, due_at timestamptz, claimed_state text);
+    reservation_id uuid, fetched integer, videos json, outcome text, seconds double precision, restart_list boolean);
   PERFORM organization_lock((SELECT organization_id FROM jobs WHERE id = p_job_id));
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   v_claimed := FOUND;
@@ -249,10 +248,7 @@ BEGIN
   IF v_counts.videos <> json_array_length(v_slice.videos) OR v_counts.fetched <> charged THEN
     RAISE EXCEPTION 'the slice does not agree with the job %', p_job_id USING ERRCODE = 'CT002';
   END IF;
-  IF job.check_seconds IS NOT NULL AND job.deleted_at IS NULL AND v_counts.events IS NOT NULL THEN
-    PERFORM log_append(job, v_counts.events);
-    PERFORM subscription_upload_events(job, cardinality(v_counts.events));
-  END IF;
+  v_former := job;
   job.succeeded := job.succeeded + v_counts.cached + v_counts.fetched;
   job.failed := job.failed + v_counts.failed;
   job.cached := job.cached + v_counts.cached;
@@ -260,20 +256,21 @@ BEGIN
   job.stored_bytes := job.stored_bytes + octet_length(p_entries);
   job.claim := NULL;
   job.claimed_until := NULL;
-  IF job.check_seconds IS NOT NULL AND v_counts.events IS NOT NULL THEN
-    job.remove_at := coalesce(job.remove_at, v_now + make_interval(secs => job.results_seconds));
-  END IF;
   IF v_slice.restart_list THEN
     job.continuation := NULL;
   END IF;
-  -- A check that was asked for meanwhile, or a pause that has ended, is not undone by one that fails.
-  IF v_slice.is_check AND ((v_slice.due_at, v_slice.claimed_state) <> (job.next_check_at, job.state)
-    OR coalesce(job.check_requested_at > v_slice.due_at, false)) THEN
-    job.next_check_at := greatest(job.next_check_at, job.check_requested_at);
-    job.continuation := NULL;
-    job.next_run_at := CASE WHEN job.finished_at IS NULL THEN subscription_next_run(job, v_now) END;
-  ELSE
-    job := job_transition(job, CASE WHEN v_slice.is_check THEN 'check' ELSE 'slice' END, v_slice.outcome, v_slice.seconds);
+  job := job_transition(job, 'slice', v_slice.outcome, v_slice.seconds);
+  IF job.check_seconds IS NOT NULL THEN
+    -- The source of one that goes on is read again.
+    UPDATE sources SET next_check_at = v_now, scheduled_at = v_now
+      WHERE id = job.source_id AND next_check_at IS NULL AND job.state = 'running';
+    IF v_counts.events IS NOT NULL THEN
+      job.remove_at := coalesce(job.remove_at, v_now + make_interval(secs => job.results_seconds));
+      IF job.deleted_at IS NULL THEN
+        PERFORM log_append(v_former, v_counts.events);
+        PERFORM subscription_upload_events(job, cardinality(v_counts.events));
+      END IF;
+    END IF;
   END IF;
   job := job_store(job);
   RETURN NEXT;
@@ -368,6 +365,7 @@ BEGIN
   SELECT count(*) AS videos, coalesce(sum(stored), 0) AS bytes INTO v_removed FROM removed;
   IF v_removed.videos < p_rows_max AND (p_job.deleted_at IS NOT NULL OR p_job.expires_at <= clock_now() - interval '7 days') THEN
     DELETE FROM jobs WHERE id = p_job.id;
+    PERFORM source_release(p_job.source_id);
     RETURN v_removed.videos + 1;
   END IF;
   UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes, removed = removed + v_removed.videos,

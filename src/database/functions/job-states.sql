@@ -5,8 +5,8 @@ DROP TRIGGER IF EXISTS job_changed ON jobs;
 DROP FUNCTION IF EXISTS job_changed();
 
 -- Changes a job, which its caller has locked and stores with job_store, by an event: its state with the reason, its setbacks, and
--- when its next slice is due. p_outcome is what a slice or a check reports, with the seconds that it states, or why a sweep ends
--- a pause. Stores the event for webhooks.
+-- when its next slice is due. p_outcome is what a slice reports, with the seconds that it states, why a sweep ends a pause, or why the
+-- source of a subscription cannot be read, null when it can. Stores the event for webhooks.
 CREATE OR REPLACE FUNCTION job_transition(
   p_job jobs, p_event text, p_outcome text DEFAULT NULL, p_seconds double precision DEFAULT 0
 ) RETURNS jobs LANGUAGE plpgsql VOLATILE AS $$
@@ -25,12 +25,14 @@ BEGIN
         job.reason := NULL;
       END IF;
       job.next_run_at := v_now;
-    WHEN 'slice', 'check' THEN
-      job := job_slice_ended(job, p_event, p_outcome, p_seconds);
+    WHEN 'slice' THEN
+      job := job_slice_ended(job, p_outcome, p_seconds);
+    WHEN 'source' THEN
+      job.state := CASE WHEN p_outcome IS NULL THEN 'running' ELSE 'paused' END;
+      job.reason := p_outcome;
     WHEN 'resume', 'sweep' THEN
       job.state := CASE WHEN p_outcome = 'organization_deleted' THEN 'canceled' ELSE 'running' END;
       job.reason := NULL;
-      job.unread_since := NULL;
       job.next_run_at := v_now;
       IF p_event = 'resume' THEN
         job.setbacks := 0;
@@ -61,74 +63,47 @@ BEGIN
   RETURN job;
 END $$;
 
--- What a slice, or a check, makes of its job by its outcome. What the caller has paused or canceled meanwhile stays so.
-CREATE OR REPLACE FUNCTION job_slice_ended(job jobs, p_event text, p_outcome text, p_seconds double precision)
+-- What a slice makes of its job by its outcome. What was canceled meanwhile stays so, and a subscription that was paused by its caller
+-- or its source.
+CREATE OR REPLACE FUNCTION job_slice_ended(job jobs, p_outcome text, p_seconds double precision)
 RETURNS jobs LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_now timestamptz := clock_now();
-  v_is_check boolean := p_event = 'check' AND p_outcome NOT IN ('organization_deleted', 'plan_excludes');
+  v_follows boolean := job.check_seconds IS NOT NULL;
   v_not_found boolean := p_outcome IN ('channel_not_found', 'playlist_not_found');
-  v_is_setback boolean := p_outcome IN ('failed', 'blocked') OR v_is_check AND v_not_found;
+  v_is_setback boolean := p_outcome IN ('failed', 'blocked');
   -- A pause for a block goes on until the platform has served a slice, and one for the quota until something was reserved.
   v_stays boolean := p_outcome IN ('unserved', 'quota_reserved', 'stopped', 'busy', 'failed')
     AND coalesce(job.reason IN ('upstream_blocked', 'plan_limit_exceeded'), false);
-  v_state text;
   v_reason text := CASE WHEN p_outcome = 'plan_excludes' THEN 'plan_changed'
-                        WHEN p_outcome = 'without_quota' THEN 'plan_limit_exceeded'
                         WHEN v_not_found THEN p_outcome
+                        WHEN p_outcome = 'without_quota' THEN 'plan_limit_exceeded'
                         WHEN p_outcome = 'blocked' THEN 'upstream_blocked'
                         WHEN v_stays THEN job.reason END;
   v_due timestamptz;
-  -- When a slice is tried again that the platform did not serve: the pause doubles with each consecutive setback.
-  v_seconds double precision := CASE WHEN v_is_setback THEN least(900, 30 * 2 ^ least(job.setbacks, 10))
-                                     -- Other calls hold the rest of the quota, for as long as they run.
-                                     WHEN p_outcome = 'quota_reserved' THEN 5
-                                     -- What costs nothing is looked for again.
-                                     WHEN p_outcome = 'without_quota' THEN 3600 ELSE p_seconds END;
 BEGIN
-  v_state := CASE WHEN p_outcome = 'organization_deleted' THEN 'canceled'
-                  WHEN v_not_found OR p_outcome = 'without_quota' AND job.request::jsonb ->> 'onQuota' = 'fail' THEN 'failed'
-                  WHEN v_reason IS NOT NULL THEN 'paused' ELSE 'running' END;
-  IF v_is_check THEN
-    -- It does not end a pause, and pauses only when the channel does not exist, or was not read for three days.
-    v_state := CASE WHEN job.state = 'paused' THEN 'paused' ELSE 'running' END;
-    v_reason := job.reason;
-    IF v_is_setback AND job.reason IS DISTINCT FROM 'plan_limit_exceeded' THEN
-      IF v_not_found AND job.channel_id IS NULL OR job.unread_since <= v_now - interval '3 days' THEN
-        v_state := 'paused';
-        v_reason := CASE WHEN v_not_found THEN p_outcome ELSE 'upstream_blocked' END;
-        v_seconds := 86400;
-      ELSIF p_outcome <> 'failed' THEN
-        v_state := 'running';
-        v_reason := CASE WHEN v_not_found THEN p_outcome ELSE 'upstream_blocked' END;
-      END IF;
-    END IF;
-  ELSIF job.check_seconds IS NOT NULL THEN
-    -- A block does not pause a subscription, and what its checks found out stays.
-    IF v_reason = 'upstream_blocked' THEN
-      v_state := 'running';
-    END IF;
-    v_reason := coalesce(v_reason, CASE WHEN job.reason IN ('list_incomplete', 'channel_not_found') THEN job.reason END);
+  IF job.finished_at IS NULL AND NOT (v_follows AND job.state = 'paused' AND job.reason <> 'plan_limit_exceeded') THEN
+    job.state := CASE WHEN p_outcome = 'organization_deleted' THEN 'canceled'
+                      WHEN v_not_found OR p_outcome = 'without_quota' AND job.request::jsonb ->> 'onQuota' = 'fail' THEN 'failed'
+                      -- A block does not pause a subscription.
+                      WHEN v_reason IS NULL OR v_follows AND v_reason = 'upstream_blocked' THEN 'running'
+                      ELSE 'paused' END;
+    job.reason := v_reason;
   END IF;
   -- A pause for the plan lasts until that changes.
-  IF v_is_check OR v_state IN ('running', 'paused') AND v_reason IS DISTINCT FROM 'plan_changed' THEN
-    v_due := v_now + make_interval(secs => v_seconds);
+  IF p_outcome <> 'plan_excludes' THEN
+    v_due := clock_now() + make_interval(secs => CASE
+      -- The pause until the platform is tried again doubles with each consecutive setback.
+      WHEN v_is_setback THEN least(900, 30 * 2 ^ least(job.setbacks, 10))
+      -- Other calls hold the rest of the quota, for as long as they run.
+      WHEN p_outcome = 'quota_reserved' THEN 5
+      -- What costs nothing is looked for again.
+      WHEN p_outcome = 'without_quota' THEN 3600
+      ELSE p_seconds END);
   END IF;
   job.setbacks := CASE WHEN v_is_setback THEN job.setbacks + 1
                        WHEN p_outcome IN ('stopped', 'busy') OR v_stays THEN job.setbacks
                        ELSE 0 END;
-  IF job.finished_at IS NULL AND job.reason IS DISTINCT FROM 'paused_by_caller' THEN
-    job.state := v_state;
-    job.reason := v_reason;
-  END IF;
-  IF p_event = 'check' THEN
-    IF v_seconds > 0 THEN
-      job.unread_since := coalesce(job.unread_since, v_now);
-    END IF;
-    job.next_check_at := coalesce(v_due, job.next_check_at);
-    v_due := v_now;
-  END IF;
-  job.next_run_at := CASE WHEN job.check_seconds IS NULL THEN job_next_run(job, v_due) ELSE subscription_next_run(job, v_due) END;
+  job.next_run_at := CASE WHEN v_follows THEN subscription_next_run(job, v_due) ELSE job_next_run(job, v_due) END;
   RETURN job;
 END $$;
 
@@ -206,7 +181,7 @@ BEGIN
       list_end = p_job.list_end, list_ended_at = p_job.list_ended_at, list_end_reads = p_job.list_end_reads,
       hidden = p_job.hidden, total = p_job.total, last_position = p_job.last_position,
       succeeded = p_job.succeeded, failed = p_job.failed, cached = p_job.cached, fetched = p_job.fetched,
-      stored_bytes = p_job.stored_bytes, next_check_at = p_job.next_check_at, unread_since = p_job.unread_since
+      stored_bytes = p_job.stored_bytes
     WHERE id = p_job.id RETURNING * INTO job;
   RETURN job;
 END $$;

@@ -4,13 +4,13 @@
 DROP FUNCTION IF EXISTS job_create(json, integer, integer, double precision);
 DROP FUNCTION IF EXISTS job_refusal(text, boolean, integer, integer, double precision);
 DROP FUNCTION IF EXISTS job_resume(text, text, integer, double precision);
+DROP VIEW IF EXISTS job_counts;
 
--- Sets when videos of a job are due: with its next slice, or the first that is tried later. A check that is due comes first.
+-- Sets when videos of a job are due: with its next slice, or the first that is tried later.
 CREATE OR REPLACE FUNCTION job_videos_due() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.videos_at := NULL;
-  IF NEW.succeeded + NEW.failed < NEW.total AND NEW.next_run_at IS NOT NULL AND coalesce(NEW.next_check_at > NEW.next_run_at, true)
-  THEN
+  IF NEW.succeeded + NEW.failed < NEW.total AND NEW.next_run_at IS NOT NULL THEN
     -- A new job that has videos has none that was tried.
     NEW.videos_at := CASE WHEN TG_OP = 'INSERT' THEN NEW.next_run_at ELSE job_videos_at(NEW, NEW.next_run_at) END;
   END IF;
@@ -58,11 +58,12 @@ CREATE OR REPLACE TRIGGER job_due AFTER UPDATE ON jobs FOR EACH ROW
     OR NEW.remove_at < coalesce(OLD.remove_at, 'infinity'))
   EXECUTE FUNCTION job_due();
 
--- The next slice of each job of an organization that is deleted cancels the job.
+-- The next slice of each job of an organization that is deleted cancels the job. A subscription has one without a pending video.
 CREATE OR REPLACE FUNCTION job_organization_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE jobs SET next_run_at = clock_now()
-    WHERE organization_id = NEW.id AND finished_at IS NULL AND deleted_at IS NULL AND next_run_at > clock_now();
+    WHERE organization_id = NEW.id AND finished_at IS NULL AND deleted_at IS NULL
+      AND (next_run_at > clock_now() OR next_run_at IS NULL AND source_id IS NOT NULL AND state = 'running');
   RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER job_organization_deleted AFTER UPDATE ON organizations FOR EACH ROW
@@ -105,7 +106,7 @@ BEGIN
     RETURN;
   END IF;
   SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id
-    AND idempotency_key IN (v_new.idempotency_key, p_job ->> 'former_idempotency_key') ORDER BY created_at LIMIT 1;
+    AND idempotency_key = v_new.idempotency_key;
   IF FOUND THEN
     outcome := 'known';
   ELSE
@@ -115,13 +116,15 @@ BEGIN
   END IF;
   IF outcome = 'created' THEN
     INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request, video_limit, results_seconds, created_at,
-                      next_run_at, listed_at, total, last_position, check_seconds, state, next_check_at, labels,
-                      channel_id, channel)
+                      next_run_at, listed_at, total, last_position, check_seconds, state, labels, channel_id, channel, source_id, place)
       VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.idempotency_key, v_new.request, v_new.video_limit,
-              v_new.results_seconds, v_now, v_now, CASE WHEN v_count > 0 THEN v_now END, v_count, v_count,
-              v_new.check_seconds, CASE WHEN v_follows THEN 'running' ELSE 'queued' END, CASE WHEN v_follows THEN v_now END,
-              coalesce(v_new.labels, '{}'), v_new.channel_id, v_new.channel)
+              v_new.results_seconds, v_now, CASE WHEN NOT v_follows THEN v_now END, CASE WHEN v_count > 0 THEN v_now END,
+              v_count, v_count, v_new.check_seconds, CASE WHEN v_follows THEN 'running' ELSE 'queued' END,
+              coalesce(v_new.labels, '{}'), v_new.channel_id, v_new.channel, v_new.source_id, CASE WHEN v_follows THEN -1 END)
       RETURNING * INTO job;
+    IF v_follows THEN
+      PERFORM source_follow(job);
+    END IF;
     -- Nothing is listed about them.
     INSERT INTO job_videos (job_id, position, video_id, upload)
       SELECT job.id, place, video_id, '{}'

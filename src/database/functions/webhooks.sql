@@ -320,31 +320,30 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Sends a delivery that has ended again, or says in one word why not.
-CREATE OR REPLACE FUNCTION webhook_retry(p_id text, p_organization_id text, p_delivery_id text) RETURNS text
-LANGUAGE plpgsql VOLATILE AS $$
+-- Sends a delivery that has ended again, and returns it as it waits then, or says in one word why not.
+CREATE OR REPLACE FUNCTION webhook_retry(
+  p_id text, p_organization_id text, p_delivery_id text, OUT refusal text, OUT delivery webhook_deliveries
+) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_webhook webhooks;
-  v_state text;
 BEGIN
   SELECT * INTO v_webhook FROM webhooks WHERE id = p_id AND organization_id = p_organization_id FOR NO KEY UPDATE;
   IF NOT FOUND THEN
-    RETURN 'no_webhook';
+    refusal := 'no_webhook';
+    RETURN;
   END IF;
-  SELECT state INTO v_state FROM webhook_deliveries WHERE id = p_delivery_id AND webhook_id = p_id;
-  IF NOT FOUND THEN
-    RETURN 'no_delivery';
-  ELSIF v_webhook.disabled_at IS NOT NULL THEN
-    RETURN 'turned_off';
-  ELSIF v_state = 'pending' THEN
-    RETURN 'waiting';
-  ELSIF 1000 <= (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = p_id AND next_attempt_at IS NOT NULL) THEN
-    RETURN 'full';
+  SELECT * INTO delivery FROM webhook_deliveries WHERE id = p_delivery_id AND webhook_id = p_id;
+  refusal := CASE
+    WHEN NOT FOUND THEN 'no_delivery'
+    WHEN v_webhook.disabled_at IS NOT NULL THEN 'turned_off'
+    WHEN delivery.state = 'pending' THEN 'waiting'
+    WHEN 1000 <= (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = p_id AND next_attempt_at IS NOT NULL) THEN 'full'
+  END;
+  IF refusal IS NULL THEN
+    UPDATE webhook_deliveries SET state = 'pending', attempts = 0, next_attempt_at = clock_now(), response_status = NULL, error = NULL
+      WHERE id = p_delivery_id RETURNING * INTO delivery;
+    UPDATE webhooks SET due_at = webhook_due_at(id, replay_after, rested_until) WHERE id = p_id;
   END IF;
-  UPDATE webhook_deliveries SET state = 'pending', attempts = 0, next_attempt_at = clock_now(), response_status = NULL, error = NULL
-    WHERE id = p_delivery_id;
-  UPDATE webhooks SET due_at = webhook_due_at(id, replay_after, rested_until) WHERE id = p_id;
-  RETURN 'pending';
 END $$;
 
 -- Sends the entries of the organization's log after p_after again. Those that a replay has not reached yet stay before it. No row

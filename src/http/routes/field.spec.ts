@@ -90,7 +90,7 @@ describe('a field', () => {
 });
 
 describe('the stored form of a request', () => {
-  // As version 1.0 has stored them. A repeated request is known by being equal to its row.
+  // As version 1.0 has stored them.
   const JOB = {
     ...{ channel: '@harbourlight', playlist: null, languages: ['en', 'de'], match: 'all', kinds: [], include: [] },
     ...{ chunkSeconds: null, limit: null, since: null, onQuota: 'pause' },

@@ -142,8 +142,8 @@ export function givenFields<T extends object>(type: Type<T>, request: Stored<T>)
 }
 
 /**
- * A request as its row has it. A repeated request is known by being equal, also to one that an earlier version has stored: fields of a
- * later version are left out unless they are given, and only with them it states a version.
+ * A request as its row has it. Fields of a later version are left out unless they are given, and only with them it states a version,
+ * so that an earlier version of the service does not misread it.
  */
 export function toStored<T extends object>(type: Type<T>, request: Stored<T>): object {
   const given = Object.fromEntries(givenFields(type, request));

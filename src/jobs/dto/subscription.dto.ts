@@ -2,7 +2,7 @@ import { ApiSchema } from '@nestjs/swagger';
 import { z } from 'zod';
 import { page } from '../../domain/page.js';
 import { dateTime, dateTimeOrNull, textOrNull } from '../../domain/schema-fields.js';
-import { Channel, Upload } from '../../domain/transcript.js';
+import { Channel, Playlist, Upload } from '../../domain/transcript.js';
 import { StoredFields } from '../../http/routes/field.js';
 import { storedForm } from '../../http/routes/validation.js';
 import { instanceOf, orNull } from '../../http/routes/response-docs.js';
@@ -16,7 +16,7 @@ import { CreateSubscriptionDto } from './subscriptions-request.dto.js';
 @ApiSchema({ name: 'SubscriptionRequest' })
 export class SubscriptionRequestDto extends StoredFields(CreateSubscriptionDto) {}
 
-/** A channel that is followed. Times are ISO 8601 in UTC. */
+/** A channel or playlist that is followed. Times are ISO 8601 in UTC. */
 export const SubscriptionDto = z
   .object({
     id: z.string().describe('The ID of the subscription.'),
@@ -28,14 +28,15 @@ export const SubscriptionDto = z
       .nullable()
       .describe(
         'Why the subscription is paused. `plan_limit_exceeded`: the quota is used up; checks go on, and nothing is skipped when the ' +
-          'month turns or the limit grows. `plan_changed`: the plan does not include subscriptions any more. `channel_not_found`, `upstream_blocked`: ' +
-          'the channel could not be read for three days, or was never found; it is tried again every day. `paused_by_caller`: until `state` is set to ' +
-          '`active`. The others end by themselves. An active one can have `upstream_blocked`, `channel_not_found` or `list_incomplete` too, while it is tried again.',
+          'month turns or the limit grows. `plan_changed`: the plan does not include subscriptions any more. `channel_not_found`, `playlist_not_found`, `upstream_blocked`: ' +
+          'the list could not be read for three days, or was never found; it is tried again every day. `paused_by_caller`: until `state` is set to ' +
+          '`active`. The others end by themselves. An active one can have `upstream_blocked`, `channel_not_found`, `playlist_not_found` or `list_incomplete` too, while it is tried again.',
       ),
     channel: orNull(
       Channel,
-      'The channel. Null until it was looked up, which a new subscription does unless YouTube does not respond.',
+      'The channel. Null until it was looked up, which a new subscription does unless YouTube does not respond, and for a playlist.',
     ),
+    playlist: orNull(Playlist, 'The playlist. Null until it was looked up, and for a channel.'),
     request: instanceOf(SubscriptionRequestDto).describe(
       'The request that created the subscription, with what was changed since then.',
     ),
@@ -132,7 +133,7 @@ const SubscriptionEventData = z
     labels,
     state: z.literal('paused').describe('The state that the subscription has entered.'),
     reason: z.enum(SUBSCRIPTION_REASONS).describe('As `reason` of the subscription.'),
-    channelId: textOrNull('The ID of the channel. Null when it was not found yet.'),
+    channelId: textOrNull('The ID of the channel. Null when it was not found yet, and for a playlist.'),
     summary: JobSummaryDto.describe('The counts of the subscription when the event occurred.'),
   })
   .meta({ id: 'SubscriptionEventData' });
@@ -153,6 +154,7 @@ export const NEW_SUBSCRIPTION_EXAMPLE = {
   state: 'active',
   reason: null,
   channel: TRANSCRIPTS_EXAMPLE.channel,
+  playlist: null,
   request: storedForm(CreateSubscriptionDto, {
     channel: '@harbourlight',
     languages: ['en', 'de'],

@@ -17,16 +17,28 @@ const START_UPLOADS_MAX = 100;
 @ApiSchema({ name: 'NewSubscriptionBody' })
 export class CreateSubscriptionDto extends TextFields {
   @Field.text({
-    required: true,
     rule: CHANNEL_FORMS,
     isStored: true,
     docs: { maxLength: REFERENCE_LENGTH_MAX },
-    description: 'The channel, in any form that `GET /channels/{id}/transcripts` accepts.',
+    description:
+      'The channel, in any form that `GET /channels/{id}/transcripts` accepts. A subscription has exactly one of `channel` and `playlist`.',
     brief: 'The channel as the request named it.',
     hint: `The channel: ${CHANNEL_NAMED}.`,
     example: '@harbourlight',
   })
-  channel: string;
+  channel?: string;
+
+  @Field.text({
+    rule: 'the ID or the URL of a playlist',
+    isStored: true,
+    storedSince: 2,
+    docs: { maxLength: REFERENCE_LENGTH_MAX },
+    description:
+      'The ID or a URL of a playlist, as in `GET /playlists/{id}/transcripts`. A video that is added anywhere in its first 5,000 is new.',
+    brief: 'The playlist as the request named it.',
+    hint: 'Or a playlist: its ID or URL.',
+  })
+  playlist?: string;
 
   @Kinds(
     'The kinds of uploads to deliver; by default all. For `video` and `short`, one whose kind YouTube does not state is kept.',

@@ -10,7 +10,6 @@ import { placeOf, readResultCursor, writeResultCursor, type ResultCursor, type R
 import {
   READ_BYTES_MAX,
   storedEntry,
-  type EntryFacts,
   type EntryRow,
   type ResultsPart,
   type ResultsRequest,
@@ -19,14 +18,6 @@ import {
 
 /** The rows of the log that one read looks through for those of a label or a channel. */
 const SCANNED_MAX = 1_000;
-
-/** An entry of the feed. */
-export interface FeedEntry extends StoredEntry {
-  /** Whose it is. */
-  facts: Required<Omit<EntryFacts, 'position'>>;
-  /** The path that returns the entry alone. */
-  address: string;
-}
 
 /** Columns of the log are null for an organization without one. */
 interface BoundsRow {
@@ -42,7 +33,7 @@ interface BoundsRow {
 
 type FeedRow = BoundsRow &
   (
-    | (EntryRow & { subscription_id: string; channel: string | null; labels: Labels; address: string })
+    | (EntryRow & { subscription_id: string; channel: string | null; labels: Labels })
     | { [Name in keyof EntryRow]: null }
   );
 
@@ -60,7 +51,7 @@ const FEED = `
     SELECT *, sum(bytes) OVER (ORDER BY sequence) - bytes AS bytes_before FROM matching
   ), entries AS (
     SELECT page.sequence::double precision AS sequence, page.mark, video.entry, video.entry_bytes, video.entry_crc,
-           job.id AS subscription_id, job.channel, job.labels, result_address(job, video.sequence) AS address
+           job.id AS subscription_id, job.channel, job.labels
       FROM page JOIN jobs job ON job.id = page.job_id
         JOIN job_videos video ON video.job_id = page.job_id AND video.position = page.position
       WHERE page.bytes_before < $4
@@ -83,10 +74,7 @@ export class FeedService {
    *
    * @throws CursorExpiredError | CursorUnknownError | InvalidRequestError when the cursor is the number of a subscription
    */
-  async read(
-    organizationId: string,
-    { limit, after, ...filter }: ResultsRequest & ListFilter,
-  ): Promise<ResultsPart<FeedEntry>> {
+  async read(organizationId: string, { limit, after, ...filter }: ResultsRequest & ListFilter): Promise<ResultsPart> {
     const cursor = after === undefined ? undefined : readResultCursor(after);
     if (cursor && cursor.mark === null && cursor.sequence > 0)
       throw invalidField('after', 'after must be the "next" value of a page of the feed, or 0.');
@@ -113,9 +101,8 @@ const cursorOf = ({ sequence, mark }: Pick<FeedRow, 'sequence' | 'mark'>): Resul
 
 const scannedBy = ({ scanned_sequence: sequence, scanned_mark: mark }: BoundsRow) => cursorOf({ sequence, mark });
 
-function feedEntry(row: Extract<FeedRow, EntryRow>): FeedEntry[] {
-  const { subscription_id: subscriptionId, channel: stored, labels, address } = row;
+function feedEntry(row: Extract<FeedRow, EntryRow>): StoredEntry[] {
+  const { subscription_id: subscriptionId, channel: stored, labels } = row;
   const channel = (stored !== null && fromJson(Buffer.from(stored), Channel)) || null;
-  const facts = { subscriptionId, channel, labels };
-  return storedEntry(row, facts).map((entry) => ({ ...entry, facts, address }));
+  return storedEntry(row, { subscriptionId, channel, labels });
 }

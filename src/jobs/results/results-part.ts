@@ -29,8 +29,8 @@ export interface StoredEntry {
 }
 
 /** A part of the results of a job, a subscription or a feed, in the order in which they became final. */
-export interface ResultsPart<Entry = StoredEntry> {
-  entries: Entry[];
+export interface ResultsPart {
+  entries: StoredEntry[];
   /** The cursor before the first entry. */
   after: string;
   /** The `after` of the next part. */

@@ -3,12 +3,14 @@ import type { BackgroundLoop } from '../../background/background-loop.js';
 import { BackgroundLoops } from '../../background/background-loops.js';
 import { Environment } from '../../config/environment.js';
 import { VideoPlatform } from '../../platform/video-platform.js';
+import { SourceRepository } from '../sources/source.repository.js';
+import { SourceRunner } from '../sources/source-runner.js';
 import { SliceRunner } from './slice-runner.js';
 import { SliceRepository } from './slice.repository.js';
 
 /**
- * Runs the archive jobs in this process: claims the slice that is next over all organizations, runs it, and looks for the
- * next; when none is due it waits some seconds, or for a new job of this process. Slices are aborted when the process stops:
+ * Runs the archive jobs and subscriptions in this process: claims in turn the source and the slice that are next over all
+ * organizations, runs them, and looks for the next; when none is due it waits some seconds, or for a new job of this process. Slices are aborted when the process stops:
  * what they have fetched is stored; other processes fetch the rest.
  */
 @Injectable()
@@ -21,6 +23,8 @@ export class JobWorker implements OnApplicationBootstrap {
   constructor(
     private readonly store: SliceRepository,
     private readonly runner: SliceRunner,
+    private readonly sources: SourceRepository,
+    private readonly sourceRunner: SourceRunner,
     private readonly platform: VideoPlatform,
     private readonly environment: Environment,
     loops: BackgroundLoops,
@@ -56,10 +60,11 @@ export class JobWorker implements OnApplicationBootstrap {
   }
 
   private async runNext(stop: AbortSignal): Promise<'again' | undefined> {
+    const source = await this.sources.claim(this.organizationId, this.platform.servesLists);
+    if (source) await this.sourceRunner.run(source, stop);
     const slice = await this.store.claim(this.organizationId, this.platform.servesLists);
-    if (!slice) return undefined;
-    await this.runner.run(slice, stop);
-    return 'again';
+    if (slice) await this.runner.run(slice, stop);
+    return source || slice ? 'again' : undefined;
   }
 
   /** Without a pause while there is anything to remove. */

@@ -125,19 +125,16 @@ export class SliceReader {
     }
     if ('type' in plan) return plan;
     try {
-      const read = await this.read(plan, videos, { withPositions: slice.subscription === null });
+      const read = await this.read(plan, videos, { withPositions: !slice.isSubscription });
       const stopped = stop.aborted;
-      const retry = slice.subscription ? followedRetry : archiveRetry;
+      const retry = slice.isSubscription ? followedRetry : archiveRetry;
       const conditions = { blocked: isBlocked(read), stopped, nowMs: slice.nowMs, retry };
       const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
       const isFree = plan.reservation === undefined;
       const outcome: SliceOutcome = isFree ? { type: 'unserved' } : outcomeOf(read, { stopped, durationSeconds });
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
-      const results = {
-        reservation: plan.reservation,
-        ...storedForms(decisions, slice.subscription && slice.job.channel),
-      };
+      const results = { reservation: plan.reservation, ...storedForms(decisions, slice) };
       return { outcome, results, decided, pending: read.length - decided.length };
     } catch (error) {
       this.release(plan);
@@ -251,9 +248,12 @@ function requestedUpload({ upload, retries }: PendingVideo): Upload {
 /**
  * The changes of the videos, the joined forms of the decided ones, and what they cost.
  *
- * @param followed the channel of a subscription, of which each decided one is an event
+ * Each decided one of a subscription is an event.
  */
-function storedForms(decisions: readonly Decision[], followed: Channel | null): Omit<VideoResults, 'reservation'> {
+function storedForms(
+  decisions: readonly Decision[],
+  { isSubscription, job }: ClaimedSlice,
+): Omit<VideoResults, 'reservation'> {
   const stored: Buffer[] = [];
   const videos = decisions.flatMap(({ position, entry, text, disposition }): VideoChange[] => {
     if (disposition === 'untried') return [];
@@ -266,7 +266,7 @@ function storedForms(decisions: readonly Decision[], followed: Channel | null): 
       length: deflated.length,
       bytes,
       crc,
-      ...(followed && { event: uploadEvent(entry, followed) }),
+      ...(isSubscription && { event: uploadEvent(entry, job.channel) }),
     };
     return [entry.ok ? { ...form, state: 'succeeded', cached: entry.cached } : { ...form, state: 'failed' }];
   });
@@ -278,10 +278,10 @@ function storedForms(decisions: readonly Decision[], followed: Channel | null): 
 const storable = (text: string): string => text.replaceAll('\0', '').toWellFormed();
 
 /** What an event says about an entry. */
-export function uploadEvent(entry: Entry<unknown>, channel: Channel): UploadEvent {
+export function uploadEvent(entry: Entry<unknown>, channel: Channel | null): UploadEvent {
   const { videoId, metadata } = entry;
   const { url, title, publishedAt } = metadata;
   const code = entry.ok ? null : entry.error.code;
-  const named = { ...channel, name: storable(channel.name) };
+  const named = channel && { ...channel, name: storable(channel.name) };
   return { channel: named, videoId, url, title: title && storable(title), publishedAt, code };
 }

@@ -3,22 +3,21 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Registry, type Counter } from 'prom-client';
 import { Environment } from '../../config/environment.js';
 import { isDatabaseUnavailable, sqlStateOf } from '../../database/database-errors.js';
-import { ChannelNotFoundError, DomainError, PlaylistNotFoundError, UpstreamError } from '../../domain/errors.js';
+import { DomainError } from '../../domain/errors.js';
 import { planIncludes } from '../../domain/plan.js';
 import { createCounter } from '../../observability/metrics-registry.js';
 import { failSpan, inRootSpan } from '../../observability/tracing/tracer.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { retryDelayMs } from '../../quota/settlement-retries.js';
 import { ContinuationRejectedError } from '../../platform/video-platform.js';
-import { Call, CallEnded } from '../../transcripts/call.js';
+import { CallEnded } from '../../transcripts/call.js';
 import { addToSummary, emptySummary } from '../../transcripts/delivery/transcript-events.js';
 import { TranscriptMetrics } from '../../transcripts/transcript-metrics.js';
-import type { CheckedPage } from './check.js';
-import { CheckReader } from './check-reader.js';
 import type { ChangedJob } from '../job-row.js';
+import { type NoList, readList } from './list-reading.js';
 import { SliceReader, type ReadSlice } from './slice-reader.js';
 import { SliceRepository } from './slice.repository.js';
-import { BUSY_SECONDS, SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';
+import { SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';
 
 /**
  * `committed` slices are stored. One that `lost` its claim, or that `expired` with its reservation, is not stored and not
@@ -40,7 +39,6 @@ export class SliceRunner {
 
   constructor(
     private readonly reader: SliceReader,
-    private readonly checks: CheckReader,
     private readonly store: SliceRepository,
     private readonly quota: QuotaService,
     private readonly entries: TranscriptMetrics,
@@ -80,39 +78,19 @@ export class SliceRunner {
 
   private async step(slice: ClaimedSlice, stop: AbortSignal): Promise<Stored> {
     if (slice.plan === null) return this.end(slice, { type: 'organization_deleted' });
-    const feature = slice.subscription ? 'channel_subscriptions' : 'channel_archives';
+    const feature = slice.isSubscription ? 'channel_subscriptions' : 'channel_archives';
     if (!planIncludes(slice.plan, feature)) return this.end(slice, { type: 'plan_excludes' });
     const read = await this.read(slice, stop);
     if ('results' in read) return this.commit(slice, read, stop);
     if ('type' in read) return this.end(slice, read);
-    if ('checked' in read)
-      return { changed: await this.store.commitCheck(slice, read), counts: { listed: read.checked.added.length } };
     return { changed: await this.store.commitPage(slice, read), counts: { listed: read.uploads.length } };
   }
 
   /** Reads what the slice is about. Resolves to why there is nothing to store. */
-  private async read(
-    slice: ClaimedSlice,
-    stop: AbortSignal,
-  ): Promise<ReadSlice | CheckedPage | ListedPage | SliceOutcome> {
+  private async read(slice: ClaimedSlice, stop: AbortSignal): Promise<ReadSlice | ListedPage | SliceOutcome | NoList> {
     if (slice.kind === 'videos') return this.reader.videos(slice, stop);
     const options = { organizationId: slice.organizationId, responseEnd: stop, background: true };
-    let isSent = false;
-    const onRequest = () => void (isSent = true);
-    const call = Object.assign(new Call(this.environment.REQUEST_DEADLINE_SECONDS, options), { onRequest });
-    try {
-      return await (slice.kind === 'check' ? this.checks : this.reader).page(slice, call);
-    } catch (error) {
-      if (error instanceof ChannelNotFoundError) return { type: 'channel_not_found' };
-      if (error instanceof PlaylistNotFoundError) return { type: 'playlist_not_found' };
-      if (error instanceof UpstreamError && error.code === 'upstream_blocked' && isSent) return { type: 'blocked' };
-      // What was refused here, before it was sent, says nothing about the list.
-      if (error instanceof UpstreamError && (error.code === 'upstream_busy' || error.code === 'upstream_blocked'))
-        return { type: 'busy', seconds: error.retryAfterSeconds ?? BUSY_SECONDS };
-      throw error;
-    } finally {
-      call.finish();
-    }
+    return readList(this.environment.REQUEST_DEADLINE_SECONDS, options, (call) => this.reader.page(slice, call));
   }
 
   private async end(slice: ClaimedSlice, outcome: SliceOutcome): Promise<Stored> {

@@ -5,23 +5,19 @@ import { Environment } from '../../config/environment.js';
 import { inTurn } from '../../database/query-with-deadline.js';
 import { PLANS, planIncludes, type Plan } from '../../domain/plan.js';
 import { unlistedVideo, VIDEO_FAILURE_CODES, Upload } from '../../domain/transcript.js';
-import { fromStored } from '../../http/routes/validation.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
-import type { CheckedPage } from './check.js';
-import { CreateSubscriptionDto } from '../dto/subscriptions-request.dto.js';
 import type { JobState } from '../job-states.js';
 import { CHANGED, logChange, type Changed, type ChangedJob } from '../job-row.js';
 import type { JobReason } from '../job.js';
 import {
+  CLAIM_MARGIN_SECONDS,
   listRetrySeconds,
   type ClaimedSlice,
-  type ClaimedSubscription,
   type ListedPage,
   type PendingVideo,
   type SliceOutcome,
   type VideoResults,
 } from './slice.js';
-import { LISTING_DELAY_MS, type KnownUpload } from './walk.js';
 
 /** The archive jobs, or the subscriptions, in one state. */
 export interface JobCounts {
@@ -42,14 +38,9 @@ export interface WaitingJobs {
 type ClaimedRow = Changed & {
   plan: Plan | null;
   kind: ClaimedSlice['kind'];
-  due_at: string;
-  due_age_ms: number;
-  unread_seconds: number;
   now: Date;
 };
 
-/** How long a claim outlasts the deadline of its slice: as long as the reservation of the slice, which is made after it. */
-const CLAIM_MARGIN_SECONDS = 15;
 /** Rows that one statement removes: some megabytes, well within the statement timeout. */
 const REMOVED_ROWS_MAX = 200;
 
@@ -71,20 +62,15 @@ export class SliceRepository {
     const claim = randomUUID();
     const [row] = await this.database.query<ClaimedRow[]>(
       `SELECT ${CHANGED}, CASE WHEN organization.deleted_at IS NULL THEN organization.plan END AS plan,
-              coalesce(job_slice_kind(result.job, $4), 'videos') AS kind,
-              (result.job).next_check_at::text AS due_at,
-              (extract(epoch FROM clock_now() - (result.job).next_check_at) * 1000)::double precision AS due_age_ms,
-              coalesce(extract(epoch FROM clock_now() - (result.job).unread_since), 0)::double precision AS unread_seconds,
-              clock_now() AS now
+              coalesce(job_slice_kind(result.job, $4), 'videos') AS kind, clock_now() AS now
          FROM job_claim($1, $2, $3, $4) result JOIN organizations organization ON organization.id = (result.job).organization_id`,
       [claim, this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS, organizationId, withLists],
     );
     if (!row) return undefined;
     const { key_id: keyId, plan, kind, continuation, setbacks } = row;
     const changed = logChange('claim', row);
-    const subscription = subscriptionOf(row, changed);
-    const nowMs = row.now.getTime();
-    return { ...changed, claim, kind, keyId, plan, continuation, setbacks, nowMs, subscription };
+    const facts = { nowMs: row.now.getTime(), isSubscription: row.check_seconds !== null };
+    return { ...changed, claim, kind, keyId, plan, continuation, setbacks, ...facts };
   }
 
   /**
@@ -136,54 +122,8 @@ export class SliceRepository {
       list_retry_seconds: incomplete ? listRetrySeconds(setbacks) : null,
       ...{ list_end: incomplete ? listEnd : null, hidden },
     };
-    return this.storePage('job_commit_page', job.id, claim, page);
-  }
-
-  /** The uploads that a subscription has, of some of a list. */
-  async knownUploads(jobId: string, uploads: readonly Upload[]): Promise<Map<string, KnownUpload>> {
-    const rows = await this.database.query<
-      { position: number; video_id: string; upload: string | null; seen: boolean }[]
-    >(
-      `SELECT position, video_id, CASE WHEN video.state = 'pending' THEN upload END AS upload,
-              coalesce(position <= seen_position, false) AS seen
-         FROM job_videos video JOIN jobs ON jobs.id = job_id WHERE job_id = $1 AND video_id = ANY ($2)
-           -- A walk that begins anew decides anew.
-           AND (video.state <> 'undecided' OR continuation IS NOT NULL)`,
-      [jobId, uploads.map(({ videoId }) => videoId)],
-    );
-    return new Map(
-      rows.map(({ position, video_id, upload, seen }) => {
-        const pending = upload === null ? undefined : fromJson(Buffer.from(upload), Upload);
-        return [video_id, { position, seen, pending }];
-      }),
-    );
-  }
-
-  /** Stores one page of a check, and ends the slice. @returns undefined when the claim was lost */
-  async commitCheck(
-    { job, claim, subscription }: ClaimedSlice,
-    { checked: { added, decided, changed, end, seesAll }, channel, next }: CheckedPage,
-  ): Promise<ChangedJob | undefined> {
-    const check = {
-      due_at: subscription?.dueAt,
-      channel_id: channel.id,
-      channel: JSON.stringify(channel),
-      added: added.map(({ upload, state }) => {
-        // Only what is read later is stored.
-        return { video_id: upload.videoId, state, upload: state === 'seen' ? '{}' : JSON.stringify(upload) };
-      }),
-      decided,
-      changed: changed.map(({ position, upload }) => ({ position, upload: JSON.stringify(upload) })),
-      continuation: end === 'continue' ? next : null,
-      ended: end === 'ended',
-      sees_all: seesAll,
-    };
-    return this.storePage('subscription_commit_check', job.id, claim, check);
-  }
-
-  private async storePage(by: string, id: string, claim: string, page: object): Promise<ChangedJob | undefined> {
-    const statement = `SELECT ${CHANGED} FROM ${by}($1, $2, $3) result`;
-    const [row] = await this.database.query<Changed[]>(statement, [id, claim, JSON.stringify(page)]);
+    const statement = `SELECT ${CHANGED} FROM job_commit_page($1, $2, $3) result`;
+    const [row] = await this.database.query<Changed[]>(statement, [job.id, claim, JSON.stringify(page)]);
     return row && logChange('slice', row);
   }
 
@@ -195,7 +135,7 @@ export class SliceRepository {
    * @throws the driver's error: `SLICE_EXPIRED` as SQLSTATE when the reservation ended before the slice
    */
   async commitSlice(
-    { job, claim, kind, organizationId, subscription }: ClaimedSlice,
+    { job, claim, organizationId }: ClaimedSlice,
     outcome: SliceOutcome,
     results?: VideoResults,
   ): Promise<(ChangedJob & { charged: number }) | undefined> {
@@ -204,8 +144,7 @@ export class SliceRepository {
     const statement = `SELECT result.charged, ${CHANGED} FROM job_commit_slice($1, $2, $3, $4, $5, $6) result`;
     const seconds = 'seconds' in outcome ? outcome.seconds : 0;
     const end = { outcome: outcome.type, seconds, restart_list: 'restartList' in outcome && outcome.restartList };
-    const check = { is_check: kind === 'check', due_at: subscription?.dueAt, claimed_state: job.state };
-    const slice = JSON.stringify({ ...end, ...check, reservation_id: reservation?.id, fetched, videos });
+    const slice = JSON.stringify({ ...end, reservation_id: reservation?.id, fetched, videos });
     const values = [job.id, claim, slice, entries, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
     const [row] = await inTurn(this.database, organizationId, () =>
       this.database.query<(Changed & { charged: number })[]>(statement, values),
@@ -245,28 +184,13 @@ export class SliceRepository {
 
   waiting(): Promise<WaitingJobs[]> {
     return this.database.query<WaitingJobs[]>(
-      `SELECT coalesce((SELECT extract(epoch FROM clock_now() - next_run_at) FROM jobs
+      `SELECT greatest(0, (SELECT extract(epoch FROM clock_now() - next_run_at) FROM jobs
                 WHERE next_run_at <= (SELECT clock_now()) AND (claim IS NULL OR is_due(claimed_until, interval '2 hours'))
-                ORDER BY next_run_at LIMIT 1), 0)::double precision AS oldest_due_seconds,
+                ORDER BY next_run_at LIMIT 1), (SELECT extract(epoch FROM clock_now() - next_check_at) FROM sources
+                WHERE next_check_at <= (SELECT clock_now()) AND (claim IS NULL OR is_due(claimed_until, interval '2 hours'))
+                ORDER BY next_check_at LIMIT 1))::double precision AS oldest_due_seconds,
               coalesce((SELECT max(setbacks) FROM jobs
                 WHERE finished_at IS NULL AND state <> 'paused' AND setbacks > 0 AND check_seconds IS NULL), 0) AS setbacks_max`,
     );
   }
-}
-
-/** What the slices of a subscription go by; null for an archive job. */
-function subscriptionOf(row: ClaimedRow, { job }: ChangedJob): ClaimedSubscription | null {
-  if (row.check_seconds === null) return null;
-  const { due_at: dueAt, due_age_ms: dueAgeMs, unread_seconds: unreadSeconds, seen_position: seenPosition } = row;
-  const start =
-    seenPosition === null ? fromStored(CreateSubscriptionDto, JSON.parse(row.request) as object).start : null;
-  // Of a channel that listed nothing, no seen upload shows which later one is new.
-  const toleranceMs = seenPosition === 0 ? LISTING_DELAY_MS : 0;
-  const walk = {
-    ...{ start, kinds: job.request.kinds, createdAtMs: row.created_at.getTime() - toleranceMs },
-    ...{ seenAtMs: (row.seen_at ?? row.created_at).getTime(), seesAll: row.sees_all },
-    ...{ added: row.last_position - (seenPosition ?? 0), delivered: row.total },
-  };
-  const dueAtMs = Date.now() - dueAgeMs;
-  return { dueAt, dueAtMs, unreadSeconds, walk };
 }

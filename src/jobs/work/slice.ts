@@ -5,33 +5,24 @@ import type { OpenReservation } from '../../quota/settlement-retries.js';
 import { RETRY_DELAYS_SECONDS, uploadAgeSeconds, type FailedTry, type Retry } from '../../transcripts/finality.js';
 import { type Entry, statesBlock } from '../../transcripts/delivery/transcript-events.js';
 import type { ChangedJob } from '../job-row.js';
-import type { Walk } from './walk.js';
 
-/** What the slices of a subscription go by, beside what those of a job do. */
-export interface ClaimedSubscription {
-  /** When the check became due, as the database writes it, and by the clock of the process, at the latest. */
-  dueAt: string;
-  dueAtMs: number;
-  /** How long its checks have failed; 0 after one that read its page. */
-  unreadSeconds: number;
-  walk: Walk;
-}
+/** How long a claim outlasts the deadline of what it is for: as long as the reservation of a slice, which is made after it. */
+export const CLAIM_MARGIN_SECONDS = 15;
 
 export interface ClaimedSlice extends ChangedJob {
   claim: string;
   keyId: string;
   /** The plan of the organization; null when it was deleted. */
   plan: Plan | null;
-  /** What it is about: a page of the list, a page of a check, or videos, when neither of them is due. */
-  kind: 'listing' | 'check' | 'videos';
+  /** What it is about: a page of the list, or videos, when none is due. */
+  kind: 'listing' | 'videos';
   /** Where the list goes on; null for its first page. */
   continuation: string | null;
   /** Consecutive slices that the platform did not serve. */
   setbacks: number;
   /** The time of the database. */
   nowMs: number;
-  /** Null for an archive job. */
-  subscription: ClaimedSubscription | null;
+  isSubscription: boolean;
 }
 
 export interface ListedPage extends Omit<UploadsListPage, 'pages'> {
@@ -63,7 +54,7 @@ export type VideoChange = { position: number } & (
 
 /** What the event of a decided upload of a subscription says about it. */
 export interface UploadEvent {
-  channel: Channel;
+  channel: Channel | null;
   videoId: string;
   url: string;
   title: string | null;
@@ -87,17 +78,17 @@ export const SLICE_EXPIRED = 'CT001';
 
 /** What a slice found out. The database decides what that makes of its job: `job_transition`. */
 export type SliceOutcome =
-  | { type: 'organization_deleted' | 'plan_excludes' | 'blocked' }
+  | { type: 'organization_deleted' | 'plan_excludes' }
+  | { type: 'blocked' }
   | { type: 'channel_not_found' | 'playlist_not_found' }
   /** Nothing was due, or everything was read without the platform. */
   | { type: 'unserved' }
   /** The list is read again from its first page when the platform rejects where it goes on. */
   | { type: 'stopped' | 'failed'; restartList?: boolean }
-  /**
-   * `busy`: nothing was asked of the platform, because the pace could not serve it in time, or every egress is refused.
-   * `served`: it served or judged a video. What it holds back can be read after the seconds.
-   */
-  | { type: 'busy' | 'served'; seconds: number }
+  /** Nothing was asked of the platform, because the pace could not serve it in time, or every egress is refused. */
+  | { type: 'busy'; seconds: number }
+  /** The platform served or judged a video. What it holds back can be read after the seconds. */
+  | { type: 'served'; seconds: number }
   /** Not even one video fits into the quota, or into what the key may use of it: it is used up, or other calls hold the rest. */
   | { type: 'without_quota' | 'quota_reserved' };
 

@@ -42,13 +42,19 @@ const placeSchema = z.strictObject({
   skip: z.int().min(0).optional(),
 });
 
-const subscriptionOutput = SubscriptionDto.omit({ channel: true, request: true, startFound: true }).extend({
+const subscriptionOutput = SubscriptionDto.omit({
+  channel: true,
+  playlist: true,
+  request: true,
+  startFound: true,
+}).extend({
   channelId: z.string().nullable(),
 });
 
 class FollowInput extends Fields(
-  // In this order: a call that version 1.0 has served is known by the JSON of its input.
-  Restated(Picked(CreateSubscriptionDto, 'channel', 'kinds'), { kinds: { hint: 'Only these kinds; by default all.' } }),
+  Restated(Picked(CreateSubscriptionDto, 'channel', 'playlist', 'kinds'), {
+    kinds: { hint: 'Only these kinds; by default all.' },
+  }),
   LanguageInput,
   Picked(CreateSubscriptionDto, 'checkMinutes', 'start', 'labels'),
 ) {}
@@ -67,9 +73,9 @@ export const followChannel = defineTool({
   name: 'follow_channel',
   title: 'Follow a channel',
   description:
-    'Follows a YouTube channel: the transcript of each new upload is fetched in the background. Costs one transcript of the ' +
-    'quota for each upload that is fetched, until the subscription is deleted; checks, cached and failed uploads are free. Ask the ' +
-    'user before. A call with the same parameters returns the same subscription. Requires the Pro plan. get_new_transcripts ' +
+    'Follows a YouTube channel or playlist: the transcript of each new upload is fetched in the background. Costs one transcript of the ' +
+    'quota for each that is fetched, until the subscription is deleted; checks, cached and failed uploads are free. Ask the ' +
+    'user before. The same call returns the same subscription. Requires the Pro plan. get_new_transcripts ' +
     'lists what is followed, and reads what has come.',
   feature: 'channel_subscriptions',
   limitsConcurrency: false,
@@ -78,8 +84,7 @@ export const followChannel = defineTool({
   output: subscriptionOutput,
   async run(request, context, { subscriptions }, sent) {
     // A repeated call finds the subscription by what the caller sent: other defaults make no other request of it.
-    const [key, formerKey] = [keyOf(canonicalJson(sent)), keyOf(JSON.stringify(request))];
-    const idempotency = { key, formerKey, identifiesRequest: true };
+    const idempotency = { key: keyOf(canonicalJson(sent)), identifiesRequest: true };
     const subscription = await subscriptions.create(request, payerOf(context), idempotency, context.actor);
     context.log['subscriptionId'] = subscription.id;
     const { id } = subscription;
@@ -213,7 +218,8 @@ function footer({
 
 function stateLine(subscription: SubscriptionDto): string {
   const { id, request, summary, nextCheckAt } = subscription;
-  const name = subscription.channel ? escapeMarkdown(subscription.channel.name) : codeSpan(request.channel);
+  const title = subscription.channel?.name ?? subscription.playlist?.title;
+  const name = title ? escapeMarkdown(title) : codeSpan(request.channel ?? request.playlist ?? '');
   const pending = summary.pending === 0 ? '' : ` ${summary.pending} pending.`;
   const check = nextCheckAt === null ? '' : ` The next check is at ${nextCheckAt}.`;
   return `Subscription ${codeSpan(id)} for ${name}: ${stateOf(subscription)}.${pending}${check}`;

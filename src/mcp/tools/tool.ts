@@ -1,12 +1,13 @@
 import { Injectable, type Type } from '@nestjs/common';
 import { z } from 'zod';
 import { counted } from '../../domain/errors.js';
+import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/references/channel-reference.js';
+import { REFERENCE_LENGTH_MAX } from '../../domain/references/page-url.js';
 import { Upload } from '../../domain/transcript.js';
 import type { Feature } from '../../domain/plan.js';
 import { Field, Picked, Restated, type Stated } from '../../http/routes/field.js';
 import type { RequestContext } from '../../http/server/request-context.js';
 import { readInput } from '../../http/routes/validation.js';
-import { CreateSubscriptionDto } from '../../jobs/dto/subscriptions-request.dto.js';
 import type { JobReason } from '../../jobs/job.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { FeedService } from '../../jobs/results/feed.service.js';
@@ -89,7 +90,15 @@ export class LanguageInput extends Restated(LanguageFields, FIRST_LANGUAGE) {}
 
 export class TextInput extends Restated(TextFields, FIRST_LANGUAGE) {}
 
-export class ChannelInput extends Picked(CreateSubscriptionDto, 'channel') {}
+export class ChannelInput {
+  @Field.text({
+    required: true,
+    rule: CHANNEL_FORMS,
+    docs: { maxLength: REFERENCE_LENGTH_MAX },
+    description: `The channel: ${CHANNEL_NAMED}.`,
+  })
+  channel: string;
+}
 
 export class KindsInput extends Picked(UploadsQueryDto, 'kinds') {}
 

@@ -4,15 +4,17 @@
  */
 
 const MONTHS = 24;
-const DAYS_OF_DELIVERIES = 28;
+/** Fewer than after which deliveries that succeeded are removed. */
+const DAYS_OF_DELIVERIES = 6;
 const DUE_JOBS_PER_ORGANIZATION = 20;
 const VIDEOS_PER_DUE_JOB = 3;
 const VIDEOS_PER_FINISHED_JOB = 100;
+const UPLOADS_PER_SOURCE = 20;
 /** Finished jobs of the big organization, whose lists are read, at every size. */
 const FINISHED_JOBS_OF_BIG = 300;
 
 /** Their foreign keys are not checked: ten million checks take minutes. */
-const UNCHECKED = new Set(['quota_reservations', 'job_videos', 'webhook_deliveries']);
+const UNCHECKED = new Set(['quota_reservations', 'job_videos', 'source_uploads', 'webhook_deliveries']);
 
 /** The finished job with the most results. */
 export const BIG_JOB_ID = `job_f${'1'.padStart(21, '0')}`;
@@ -32,9 +34,9 @@ export class Filling {
 
   /**
    * @param client a connection of a superuser
-   * @param {{ organizationId: string, keyId: string, webhookId: string, jobId: string }} big rows of the service
+   * @param {{ organizationId: string, keyId: string, webhookId: string, jobId: string, sourceId: string }} big rows of the service
    * @param {{ reservations: number, dueSlices: number, deliveries: number, jobEntries: number,
-   *   auditEntries: number }} sizes of the whole
+   *   logEntries: number, auditEntries: number, sources: number, uploadsOfOne: number }} sizes of the whole
    */
   constructor(client, big, sizes) {
     this.#client = client;
@@ -46,9 +48,12 @@ export class Filling {
       webhooks: `id = '${big.webhookId}'`,
       quota_reservations: `organization_id = '${big.organizationId}' AND charged > 0`,
       jobs: `id = '${big.jobId}'`,
+      sources: 'checked_at IS NOT NULL',
+      source_uploads: `source_id = '${big.sourceId}'`,
       job_videos: `job_id = '${big.jobId}' AND state = 'succeeded'`,
       webhook_deliveries: `webhook_id = '${big.webhookId}' AND state = 'succeeded'`,
       audit_entries: `organization_id = '${big.organizationId}'`,
+      log_entries: `organization_id = '${big.organizationId}'`,
     };
   }
 
@@ -60,7 +65,9 @@ export class Filling {
     await this.#organizations(added);
     await this.#calls(added);
     await this.#jobs(added, before === 0);
+    await this.#sources(added);
     await this.#deliveries(added);
+    await this.#log(added);
     await this.#copy('audit_entries', added(this.#sizes.auditEntries), {
       at: ago(MONTHS * 30.4, this.#sizes.auditEntries),
     });
@@ -90,7 +97,12 @@ export class Filling {
     });
     // No event of the service's is for these.
     const events = `ARRAY['job.failed']`;
-    await this.#copy('webhooks', from, { id: webhook('n'), organization_id: organization('n'), events });
+    await this.#copy('webhooks', from, {
+      id: webhook('n'),
+      organization_id: organization('n'),
+      events,
+      due_at: 'NULL',
+    });
   }
 
   async #calls(added) {
@@ -160,12 +172,46 @@ export class Filling {
     });
   }
 
+  /** Sources that are checked later. The one of the big organization has a long history and many other followers. */
+  async #sources(added) {
+    const sources = added(this.#sizes.sources);
+    await this.#copy('sources', sources, { id: source('n'), next_check_at: `now() + interval '1 day'` });
+    const seen = { position: 'place', first_position: 'place', state: `'seen'`, upload: 'NULL', rank: 'NULL' };
+    const upload = { ...seen, video_id: `'video' || place` };
+    await this.#copy('source_uploads', videosOf(sources, UPLOADS_PER_SOURCE), { ...upload, source_id: source('n') });
+    const older = { ...seen, position: '-n', first_position: '-n', video_id: `'older' || n` };
+    await this.#copy('source_uploads', added(this.#sizes.uploadsOfOne), older);
+    const finished = this.#samples.jobs;
+    this.#samples.jobs = `source_id = '${this.#big.sourceId}'`;
+    await this.#copy('jobs', sources, {
+      id: `'sub_' || lpad(n::text, 22, '0')`,
+      organization_id: organization(this.#turn),
+      state: `'paused'`,
+      reason: `'paused_by_caller'`,
+      next_run_at: 'NULL',
+      stored_bytes: 0,
+      ...counts(0),
+    });
+    this.#samples.jobs = finished;
+  }
+
   async #deliveries(added) {
     await this.#copy('webhook_deliveries', added(this.#sizes.deliveries), {
-      id: `'msg_' || md5(n::text)`,
+      ...delivery(`n::text`),
       webhook_id: this.#owner(this.#big.webhookId, webhook),
       created_at: ago(DAYS_OF_DELIVERIES, this.#sizes.deliveries),
     });
+  }
+
+  /** The log of the big organization, which its feed and replays read. */
+  async #log(added) {
+    await this.#copy('log_entries', added(this.#sizes.logEntries), {
+      sequence:
+        '(SELECT last_sequence FROM organization_logs log WHERE log.organization_id = sample.organization_id) + n',
+    });
+    await this.#client.query(
+      `UPDATE organization_logs log SET last_sequence = (SELECT max(sequence) FROM log_entries WHERE organization_id = log.organization_id)`,
+    );
   }
 
   /** Adds what the housekeeping finds, and other processes after one was killed: as much each time. */
@@ -191,13 +237,11 @@ export class Filling {
           WHERE settled_at IS NOT NULL GROUP BY 1, 2
         ON CONFLICT (organization_id, period_start) DO UPDATE SET used = excluded.used`);
     await this.#copy('webhook_deliveries', series(1, 5), {
-      id: `'msg_' || md5('old ${name}' || n)`,
+      ...delivery(`'old ${name}' || n`),
       created_at: `now() - interval '40 days'`,
     });
-    // Of one webhook: a claim, and the gauges, read a delivery of each webhook that has waiting ones, since the turn is decided
-    // between these. So their cost grows with the receivers that are down, not with what is stored.
     await this.#copy('webhook_deliveries', series(1, 20), {
-      id: `'msg_' || md5('due ${name}' || n)`,
+      ...delivery(`'due ${name}' || n`),
       state: `'pending'`,
       next_attempt_at: 'now()',
       attempts: 0,
@@ -205,6 +249,7 @@ export class Filling {
       response_status: 'NULL',
       duration_ms: 'NULL',
     });
+    await this.#client.query('UPDATE webhooks SET due_at = now() WHERE id = $1', [this.#big.webhookId]);
     const expired = expiring(`now() - interval '10 days'`);
     await this.#copy('jobs', series(1, 2), { id: job(`e${name}`, 'n'), ...expired, ...counts(2) });
     await this.#copy('job_videos', videosOf(series(1, 2), 2), video(`e${name}`));
@@ -247,6 +292,8 @@ export class Filling {
 const organization = (n) => `'bench_' || ${n}`;
 const key = (n) => `'key_' || ${n}`;
 const webhook = (n) => `'whk_' || lpad(${n}::text, 24, '0')`;
+const delivery = (name) => ({ id: `'dlv_' || md5(${name})`, event_id: `'msg_' || md5(${name})` });
+const source = (n) => `'UC' || lpad(${n}::text, 22, '0')`;
 const job = (kind, n) => `'job_${kind}' || lpad(${n}::text, ${22 - kind.length}, '0')`;
 const video = (kind) => ({
   job_id: job(kind, 'n'),

@@ -13,6 +13,8 @@ const CALLS = 9;
 /** Each so many calls the other statements are run, too. */
 const CALLS_BETWEEN = 3;
 const SLICES = 30;
+const CHECKS = 8;
+const SUBSCRIBED = '@bench-100x10';
 /** Waits for what the service does by itself. */
 const WAIT_MS_MAX = 120_000;
 const DAY_MS = 86_400_000;
@@ -42,7 +44,7 @@ export class ServiceWork {
     };
   }
 
-  /** Makes one row of each kind: a settled call, a finished job with results, and a webhook that was sent its event. */
+  /** Makes rows of each kind: a settled call, a finished job with results, a subscription with two, and a webhook with their events. */
   makeSamples() {
     return this.#run(
       async () => {
@@ -50,11 +52,14 @@ export class ServiceWork {
         const { id: webhookId } = await this.#post('/webhooks', { url: this.#receiverUrl });
         await this.#get('/channels/@bench-2x10/transcripts?limit=2');
         const { id: jobId } = await this.#post('/jobs', { channel: '@bench-3x10' });
-        await this.#until('a delivery is sent', () =>
-          this.#has(`SELECT FROM webhook_deliveries WHERE state = 'succeeded'`),
+        await this.#subscription();
+        await this.#until('three events are sent', () =>
+          this.#has(`SELECT FROM webhook_deliveries WHERE state = 'succeeded' HAVING count(*) = 3`),
         );
-        const { rows } = await this.#client.query('SELECT id FROM api_keys');
-        return { organizationId, keyId: rows[0].id, webhookId, jobId };
+        const { rows } = await this.#client.query(
+          'SELECT api_keys.id AS key, sources.id AS source FROM api_keys, sources',
+        );
+        return { organizationId, keyId: rows[0].key, webhookId, jobId, sourceId: rows[0].source };
       },
       { JOB_CONCURRENCY: '2' },
     );
@@ -73,7 +78,9 @@ export class ServiceWork {
         for (const path of ['/usage', '/metrics', '/health/ready']) await this.#get(path);
         if (call % CALLS_BETWEEN > 0) continue;
         await this.#job(bigJobId);
-        await this.#request('DELETE', `/subscriptions/${await this.#subscription()}`);
+        // Two for a job, so that the median of what creates either is that of a subscription.
+        for (const id of [await this.#subscription(), await this.#subscription()])
+          await this.#request('DELETE', `/subscriptions/${id}`);
         await this.#webhook(webhookId);
         await this.#operator(organizationId);
       }
@@ -85,18 +92,41 @@ export class ServiceWork {
       );
     });
     const working = async () => {
-      const id = await this.#subscription();
-      await this.#until('the subscription has results', () =>
-        this.#has('SELECT FROM jobs WHERE id = $1 AND succeeded + failed > 0', [id]),
-      );
-      const due = 'UPDATE jobs SET next_check_at = now(), next_run_at = now() WHERE id = $1';
-      await this.#client.query(due, [id]);
-      await this.#until('the subscription was checked again', () =>
-        this.#has('SELECT FROM jobs WHERE id = $1 AND next_check_at > now() AND claim IS NULL', [id]),
-      );
+      await this.#checks(organizationId);
       await this.#slices(SLICES);
     };
     await this.#run(working, { JOB_CONCURRENCY: '2' });
+  }
+
+  /** Checks of one source: the first for a subscription, later ones, one that is refused, and one of a channel's name. */
+  async #checks(organizationId) {
+    const id = await this.#subscription();
+    await this.#until('the subscription has results', async () => {
+      // Else each of the other organizations with due slices has its turn before.
+      const first = `UPDATE job_queues SET videos_turn_at = 'epoch' WHERE organization_id = $1 AND videos_turn_at IS NOT NULL`;
+      await this.#client.query(first, [organizationId]);
+      return this.#has('SELECT FROM jobs WHERE id = $1 AND succeeded + failed > 0', [id]);
+    });
+    for (let check = 1; check <= CHECKS; check += 1) await this.#check(id, 'fingerprint = NULL');
+    await this.#check(id, `continuation = 'refused'`);
+    await this.#client.query(
+      `INSERT INTO sources (id, kind, created_at, next_check_at, scheduled_at) VALUES ($1, 'channel', now(), now(), now())`,
+      [SUBSCRIBED],
+    );
+    await this.#client.query('UPDATE jobs SET source_id = $2, place = -1 WHERE id = $1', [id, SUBSCRIBED]);
+    await this.#until('the channel is found by its name', () =>
+      this.#has('SELECT FROM jobs WHERE id = $1 AND source_id <> $2', [id, SUBSCRIBED]),
+    );
+  }
+
+  async #check(id, change) {
+    const due = `UPDATE sources SET next_check_at = now(), ${change} FROM jobs WHERE jobs.id = $1 AND sources.id = source_id`;
+    await this.#client.query(due, [id]);
+    const checked =
+      'SELECT FROM jobs JOIN sources ON sources.id = source_id WHERE jobs.id = $1 AND next_check_at > now()';
+    await this.#until('the subscription was checked again', () =>
+      this.#has(`${checked} AND sources.claim IS NULL`, [id]),
+    );
   }
 
   async #job(bigJobId) {
@@ -111,7 +141,7 @@ export class ServiceWork {
   }
 
   async #subscription() {
-    const { id } = await this.#post('/subscriptions', { channel: '@bench-100x10', start: 2 });
+    const { id } = await this.#post('/subscriptions', { channel: SUBSCRIBED, start: 2 });
     for (const path of ['?limit=5', `/${id}`, `/${id}/results`]) await this.#get(`/subscriptions${path}`);
     await this.#request('PATCH', `/subscriptions/${id}`, { body: { checkMinutes: 30 } });
     await this.#post(`/subscriptions/${id}/check`);
@@ -124,6 +154,15 @@ export class ServiceWork {
     const { next } = await this.#get(`/webhooks/${webhookId}/deliveries?limit=5`);
     await this.#get(`/webhooks/${webhookId}/deliveries?limit=5&after=${next}`);
     for (const change of ['test', 'rotate']) await this.#post(`/webhooks/${id}/${change}`);
+    await this.#request('PATCH', `/webhooks/${id}`, { body: { url: this.#receiverUrl, labels: { user: '42' } } });
+    await this.#post(`/webhooks/${webhookId}/deliveries/${next}/retry`);
+    const { next: cursor } = await this.#get('/feed?limit=5');
+    await this.#get(`/feed?limit=5&after=${cursor}`);
+    await this.#get('/feed?limit=5&label=user:42');
+    await this.#post(`/webhooks/${id}/replay`, { after: '0' });
+    await this.#until('the entries of a replay are read', () =>
+      this.#has('SELECT FROM webhooks WHERE id = $1 AND replay_after IS NULL OR replay_after > 0', [id]),
+    );
     await this.#request('DELETE', `/webhooks/${id}`);
   }
 

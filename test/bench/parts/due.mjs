@@ -69,7 +69,7 @@ export async function due(bench) {
       await untilChecked(service, keys);
       const before = await checkTimes(service, keys);
       const beside = await run(`${subscriptions} due subscriptions`, COLD_FROM_BESIDE, () =>
-        client.query('UPDATE jobs SET next_check_at = now(), next_run_at = now() WHERE check_seconds IS NOT NULL'),
+        client.query('UPDATE sources SET next_check_at = now()'),
       );
       return report(alone, { ...beside, checks: countChanges(before, await checkTimes(service, keys)) });
     } finally {

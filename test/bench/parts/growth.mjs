@@ -13,7 +13,11 @@ const SIZES = {
   dueSlices: 100_000,
   deliveries: 1_000_000,
   jobEntries: 1_000_000,
+  // A read of the feed looks at up to 1,000 of them, which a tenth has with --quick too.
+  logEntries: 1_000_000,
   auditEntries: 100_000,
+  sources: 50_000,
+  uploadsOfOne: 50_000,
 };
 const QUICK_SHARE = 0.01;
 /** What is filled before the statements are measured. */
@@ -24,7 +28,7 @@ const BLOCKS_MAX = 32;
 /** For a single run. One of a function can be the first that needs some of its statements, and reads the catalog to plan them. */
 const BLOCKS_MAX_OF_ONE = 200;
 const BLOCKS_MAX_OF_ONE_FUNCTION = 1_000;
-const CALLS_FUNCTION = /\b(?:quota|job|webhook)_\w+\(/;
+const CALLS_FUNCTION = /\b(?:quota|job|source|webhook)_\w+\(/;
 /** Nothing is to be recovered, and nothing else changes the tables. */
 const SERVER = [
   'fsync=off',

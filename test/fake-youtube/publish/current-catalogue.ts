@@ -32,6 +32,13 @@ export interface ChannelChange {
   order?: readonly string[] | undefined;
 }
 
+/** What a playlist has from then on. */
+export interface PlaylistChange {
+  /** Its ID. */
+  playlist: string;
+  videoIds: readonly string[];
+}
+
 /** The instruction names what does not exist; the message says what. */
 export class UnknownNameError extends Error {}
 
@@ -61,6 +68,7 @@ let revisions = 0;
 /** The catalogue as it is now on one server: with what was published, changed and deleted since its start. */
 export class CurrentCatalogue {
   private readonly changed = new Map<string, Changed>();
+  private readonly playlists = new Map<string, { videoIds: readonly string[]; revision: number }>();
   /** The channel of each video of a changed channel. */
   private readonly channelIds = new Map<string, string>();
 
@@ -111,9 +119,17 @@ export class CurrentCatalogue {
     changed.uploads = [...new Set([...first, ...changed.uploads])];
   }
 
+  /** Changes which videos a playlist has. */
+  changePlaylist({ playlist, videoIds }: PlaylistChange): void {
+    if (!playlistById(playlist)) throw new UnknownNameError(`There is no playlist ${playlist}`);
+    revisions += 1;
+    this.playlists.set(playlist, { videoIds, revision: revisions });
+  }
+
   /** Undoes everything. */
   reset(): void {
     this.changed.clear();
+    this.playlists.clear();
     this.channelIds.clear();
   }
 
@@ -145,7 +161,9 @@ export class CurrentCatalogue {
   playlistById(id: string): Playlist | undefined {
     const playlist = playlistById(id);
     if (!playlist) return undefined;
-    const videos = () => playlist.videos().map((video) => this.videoById(video.id)?.video ?? video);
+    const ids = this.playlists.get(id)?.videoIds;
+    const listed = () => ids?.flatMap((videoId) => this.videoById(videoId)?.video ?? []) ?? playlist.videos();
+    const videos = () => listed().map((video) => this.videoById(video.id)?.video ?? video);
     return { ...playlist, owner: this.channelById(playlist.owner.id) ?? playlist.owner, videos };
   }
 
@@ -153,7 +171,8 @@ export class CurrentCatalogue {
   revision(channelId?: string): string {
     const seconds = Math.floor(Date.now() / 1_000);
     const changed = channelId === undefined ? [...this.changed.values()] : [this.changed.get(channelId)];
-    return changed.map((each) => (each ? `r${each.revision}@${seconds}` : '')).join(':');
+    const lists = channelId === undefined ? [...this.playlists.values()].map(({ revision }) => `p${revision}`) : [];
+    return [...changed.map((each) => (each ? `r${each.revision}@${seconds}` : '')), ...lists].join(':');
   }
 
   /** The channel that is about to be changed. */

@@ -118,9 +118,8 @@ class Subscriptions:
 
     def create(
         self,
-        channel: Optional[str] = None,
+        channel: str,
         *,
-        playlist: Optional[str] = None,
         check_minutes: Optional[int] = None,
         start: Optional[Union[int, str]] = None,
         labels: Optional[Mapping[str, str]] = None,
@@ -132,14 +131,13 @@ class Subscriptions:
         idempotency_key: Optional[str] = None,
     ) -> Subscription:
         """
-        Follows a channel or a playlist.
+        Follows a channel.
 
         `start`: what is delivered first: nothing ("now", the default), a number of the newest uploads, or those above the ID
         of a video.
         """
         body = {
             "channel": channel,
-            "playlist": playlist,
             "checkMinutes": check_minutes,
             "start": start,
             "labels": labels,

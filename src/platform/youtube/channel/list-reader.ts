@@ -14,7 +14,7 @@ import { hasContents, type ListPage, type ParsedListPage, readPlaylistPage } fro
 type ListKind = 'uploads' | 'shorts' | 'playlist';
 
 type NoList = Extract<ParsedListPage, { kind: 'none' }>;
-type ReadPage = { kind: 'page'; title: string | null; page: UploadsListPage } | NoList;
+type ReadPage = { kind: 'page'; title: string | null; stated: number | null; page: UploadsListPage } | NoList;
 
 const NO_UPLOADS: UploadsListPage = { uploads: [], next: null, incomplete: false, hidden: 0, pages: 1 };
 
@@ -47,7 +47,7 @@ export class ListReader {
     const read = await this.page('playlist', id, after, scope);
     if (read.kind === 'none')
       throw new PlaylistNotFoundError(read.state, new Error(`The playlist ${id} is ${read.state}`));
-    return { ...read.page, playlist: after === undefined ? { id, title: read.title } : null };
+    return { ...read.page, playlist: after === undefined ? { id, title: read.title } : null, stated: read.stated };
   }
 
   /** Reads the first page of the Shorts of a channel. One without the list may have Shorts all the same (reported in March 2025). */
@@ -77,7 +77,7 @@ export class ListReader {
     // As for an unknown channel. The lists of a channel are known to belong to one, whose page decides whether it exists.
     if (kind === 'playlist' && isJsonError(response, 404)) return { kind: 'none', state: 'unknown' };
     if (response.kind === 'unparsable' && kind !== 'shorts')
-      return { kind: 'page', title: null, page: reported(listId, unreadableAfter(progress)) };
+      return { kind: 'page', title: null, stated: null, page: reported(listId, unreadableAfter(progress)) };
     if (response.kind !== 'parsed') throw listError(response, listId);
     const read = response.value;
     if (read.kind === 'none' && after !== null) throw new ContinuationRejectedError();
@@ -86,7 +86,8 @@ export class ListReader {
     // A page that leads to itself leads nowhere.
     const leads = after !== null && read.next === after.token;
     const page = pageAfter(progress, leads ? { ...read, next: null, unread: 'end' } : read);
-    return { kind: 'page', title: read.title, page: kind === 'shorts' ? page : reported(listId, page) };
+    const { title, stated } = read;
+    return { kind: 'page', title, stated, page: kind === 'shorts' ? page : reported(listId, page) };
   }
 
   /** Requests the first page of a list, or a later one by the token on the page before it. */

@@ -37,10 +37,12 @@ const ORGANIZATIONS = `
 const OPEN = `
   SELECT (SELECT count(*) FROM jobs WHERE state NOT IN ('running', 'completed') OR check_seconds IS NULL AND state = 'running'
       OR total > succeeded + failed)::integer AS jobs,
-    (SELECT count(*) FROM jobs WHERE claim IS NOT NULL)::integer AS claims,
+    ((SELECT count(*) FROM jobs WHERE claim IS NOT NULL)
+      + (SELECT count(*) FROM sources WHERE claim IS NOT NULL))::integer AS claims,
     ((SELECT count(*) FROM jobs WHERE next_run_at <= clock_now())
+      + (SELECT count(*) FROM sources WHERE next_check_at <= clock_now() OR spread_at IS NOT NULL)
       + (SELECT count(*) FROM webhook_deliveries WHERE next_attempt_at <= clock_now()))::integer AS due,
-    (SELECT count(*) FROM jobs WHERE check_seconds IS NOT NULL AND checked_at IS NULL)::integer AS unchecked,
+    (SELECT count(*) FROM jobs WHERE check_seconds IS NOT NULL AND place < 0)::integer AS unchecked,
     (SELECT count(*) FROM webhook_deliveries WHERE next_attempt_at IS NOT NULL)::integer AS deliveries,
     (SELECT count(*) FROM quota_open_reservations WHERE leased_until > clock_now())::integer AS reservations`;
 
@@ -48,7 +50,7 @@ const OPEN = `
 export interface OpenWork {
   jobs: number;
   claims: number;
-  /** Slices and deliveries. */
+  /** Slices, checks and deliveries. */
   due: number;
   /** Subscriptions whose first check has not ended. */
   unchecked: number;

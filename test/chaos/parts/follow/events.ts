@@ -62,6 +62,6 @@ function eventOf(message: ReceivedMessage): UploadEvent {
     type: String(at(body, 'type')),
     subscriptionId: String(at(body, 'data', 'subscriptionId')),
     videoId: String(at(body, 'data', 'videoId')),
-    after: Number(/after=(\d+)$/.exec(String(at(body, 'data', 'results')))?.[1]),
+    after: Number(/after=(\d+)/.exec(String(at(body, 'data', 'results')))?.[1]),
   };
 }

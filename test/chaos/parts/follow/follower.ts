@@ -124,21 +124,22 @@ export class Follower {
       .filter(Boolean)
       .map((line): unknown => JSON.parse(line));
     const results = lines.filter((line) => at(line, 'type') === 'result');
-    const gap = results.findIndex((line, index) => at(line, 'cursor') !== index + 1);
+    const gap = results.findIndex((line, index) => numberOf(at(line, 'cursor')) !== index + 1);
     if (gap !== -1) this.report(`entry ${gap + 1} has the cursor ${String(at(results[gap], 'cursor'))}`);
-    if (at(lines.at(-1), 'next') !== results.length) this.report(`the feed ends with ${JSON.stringify(lines.at(-1))}`);
+    if (numberOf(at(lines.at(-1), 'next')) !== results.length)
+      this.report(`the feed ends with ${JSON.stringify(lines.at(-1))}`);
     return results.map((line) => entryOf(at(line, 'result')));
   }
 
   private async readOn(): Promise<void> {
-    let after = 0;
+    let after = '0';
     for (;;) {
       const isLast = !this.reads;
       const page = await this.send('GET', `/results?limit=${PAGE}&after=${after}`, [200]);
       const results = at(page, 'results');
       const entries = Array.isArray(results) ? results.map(entryOf) : [];
       this.read.push(...entries);
-      after = Number(at(page, 'next'));
+      after = String(at(page, 'next'));
       if (entries.length < PAGE && isLast) return;
       if (entries.length < PAGE) await sleep(READ_PAUSE_MS);
     }
@@ -156,6 +157,9 @@ export class Follower {
     this.wrong.push(`${this.id} to ${this.history.id}: ${what}`);
   }
 }
+
+/** The number in a cursor, whose mark follows it. */
+const numberOf = (cursor: unknown): number => parseInt(String(cursor), 10);
 
 function entryOf(entry: unknown): FeedEntry {
   return { videoId: String(at(entry, 'videoId')), ok: at(entry, 'ok') === true };

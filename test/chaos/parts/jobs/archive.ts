@@ -101,7 +101,7 @@ export class Archive {
     let count = 0;
     let after: unknown = null;
     do {
-      const path = `/jobs/${this.id}/results?limit=${PAGE}${typeof after === 'number' ? `&after=${after}` : ''}`;
+      const path = `/jobs/${this.id}/results?limit=${PAGE}${typeof after === 'string' ? `&after=${after}` : ''}`;
       const { status, body, text } = await this.fleet.call(this.customer, 'GET', path);
       const results = at(body, 'results');
       if (status !== 200 || !Array.isArray(results)) {
@@ -111,7 +111,7 @@ export class Archive {
       for (const entry of results) this.compareEntry(entry, found);
       count += results.length;
       after = at(body, 'next');
-    } while (typeof after === 'number');
+    } while (typeof after === 'string');
     if (count !== expected.length || JSON.stringify(found) !== JSON.stringify(expected)) {
       this.wrong.push(`${this.id}: ${count} results that are not the ${expected.length} videos of ${this.handle}`);
     }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { unlistedVideo, type Upload } from '../../domain/transcript.js';
 import type { UploadsListPage } from '../../platform/video-platform.js';
 import type { Start } from '../subscription.js';
-import { isWanted, walkPage, type AddedState, type KnownUpload, type Walk } from './walk.js';
+import { isWanted, walkPage, type AddedState, type KnownUpload, type WaitingStart, type Walk } from './walk.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -14,6 +14,8 @@ const DATED = 15;
 const MEANWHILE = 3;
 /** So far a check looks for an upload that was seen below others that have dates before it. */
 const DATELESS_DEPTH = 10 * PAGE_SIZE - MEANWHILE;
+/** Beyond so many old uploads a list is odd. */
+const ODD_MIN = 20;
 /** The uploads that are on the first page that a check reads, which can be after a page that failed. */
 const FIRST_PAGE = PAGE_SIZE - MEANWHILE;
 
@@ -28,6 +30,8 @@ interface Video {
 class Channel {
   nowMs = CREATED_AT_MS;
   videos: Video[] = [];
+  /** Whether its list is read in the wrong order. */
+  isOldestFirst = false;
   private made = 0;
 
   constructor(count: number, hiddenPlaces: readonly number[]) {
@@ -62,9 +66,8 @@ class Channel {
   }
 
   page(offset: number, incomplete: boolean): UploadsListPage {
-    const uploads = this.visible
-      .slice(offset, offset + PAGE_SIZE)
-      .map((video, index) => this.upload(video, offset + index));
+    const list = this.isOldestFirst ? this.visible.reverse() : this.visible;
+    const uploads = list.slice(offset, offset + PAGE_SIZE).map((video, index) => this.upload(video, offset + index));
     const isLast = offset + PAGE_SIZE >= this.visible.length;
     const pages = offset / PAGE_SIZE + 1;
     return {
@@ -88,20 +91,29 @@ class Channel {
   }
 }
 
-/** Stores what the walks of a subscription find, as the database does. */
-class Subscription {
-  readonly rows = new Map<string, { position: number; state: AddedState; upload: Upload }>();
+interface Row {
+  position: number;
+  state: AddedState;
+  isOld: boolean;
+  isRanked: boolean;
+  upload: Upload;
+}
+
+/** A source with one subscription, which stores what the walks find and takes it, as the database does. */
+class Source {
+  readonly rows = new Map<string, Row>();
+  readonly taken = new Set<string>();
   seesAll = false;
   seenPosition: number | null = null;
+  /** The old uploads of an odd list, which another read has to have too. */
+  odd: string | null = null;
   private seenAtMs = CREATED_AT_MS;
   private continuation: string | null = null;
   private lastPosition = 0;
+  private place = -1;
+  private walk = { added: 0, ranked: [] as Upload[], forStarts: false };
 
   constructor(private readonly start: Start) {}
-
-  get delivered(): string[] {
-    return [...this.rows].flatMap(([id, { state }]) => (state === 'pending' ? [id] : []));
-  }
 
   /** Reads one page. @returns whether the walk goes on */
   step(channel: Channel, fault: Fault): boolean {
@@ -110,25 +122,39 @@ class Subscription {
       this.continuation = null;
       return true;
     }
-    if (this.continuation === null)
+    const isFirstPage = this.continuation === null;
+    if (isFirstPage) {
       for (const [id, { state }] of this.rows) if (state === 'undecided') this.rows.delete(id);
+      for (const row of this.rows.values()) row.isRanked = false;
+      this.walk = { added: 0, ranked: [], forStarts: false };
+    }
     const page = channel.page(Number(this.continuation ?? 0), fault === 'incomplete');
+    const { added, ranked, forStarts } = this.walk;
     const walk: Walk = {
-      ...{ start: this.seenPosition === null ? this.start : null, kinds: [], createdAtMs: CREATED_AT_MS },
-      ...{ seenAtMs: this.seenAtMs, seesAll: this.seesAll },
-      ...{ added: this.lastPosition - (this.seenPosition ?? 0), delivered: this.delivered.length },
+      ...{
+        kind: 'channel',
+        isFirst: this.seenPosition === null,
+        starts: this.waiting(),
+        listed: ranked.length,
+        forStarts,
+      },
+      ...{ createdAtMs: CREATED_AT_MS, seenAtMs: this.seenAtMs, seesAll: this.seesAll, added, hidden: null },
     };
     const step = walkPage(walk, page, this.known(page), channel.nowMs);
     for (const row of this.rows.values()) if (row.state === 'undecided') row.state = step.decided;
     this.seesAll = step.seesAll;
-    for (const { upload, state } of step.added) {
+    for (const { upload, ...added } of step.added) {
       expect(this.rows.has(upload.videoId)).toBe(false);
-      this.rows.set(upload.videoId, { position: ++this.lastPosition, state, upload });
+      this.rows.set(upload.videoId, { position: ++this.lastPosition, isRanked: false, upload, ...added });
     }
-    for (const { upload } of step.changed) this.rows.set(upload.videoId, { ...this.row(upload.videoId), upload });
+    for (const upload of step.changed) this.row(upload.videoId).upload = upload;
+    for (const { videoId } of step.ranked) this.row(videoId).isRanked = true;
+    this.walk = { added: added + step.added.length, ranked: [...ranked, ...step.ranked], forStarts: step.forStarts };
     this.continuation = step.end === 'continue' ? page.next : null;
-    if (step.end === 'ended') [this.seenPosition, this.seenAtMs] = [this.lastPosition, channel.nowMs];
-    return step.end === 'continue';
+    if (step.end === 'continue') return true;
+    if (step.end === 'ended' && !isFirstPage && this.walk.added > 0) return true;
+    if (step.end === 'ended') this.end(channel.nowMs);
+    return false;
   }
 
   /** Whether an earlier walk has seen an upload. */
@@ -145,10 +171,43 @@ class Subscription {
     return above.flatMap((video) => (this.sees(video) ? [] : [video.id]));
   }
 
-  row(id: string) {
+  row(id: string): Row {
     const row = this.rows.get(id);
     if (!row) throw new Error(`${id} is not known.`);
     return row;
+  }
+
+  private waiting(): WaitingStart[] {
+    const { start, place } = this;
+    if (place >= 0 || start === 'now' || this.walk.ranked.some(({ videoId }) => videoId === start)) return [];
+    return [{ start, kinds: [], listed: this.walk.ranked.length }];
+  }
+
+  private end(nowMs: number): void {
+    const seen = this.seenPosition;
+    const found = [...this.rows].filter(([, { position }]) => seen !== null && position > seen);
+    const old = found.flatMap(([id, { state, isOld }]) => (state === 'new' && isOld ? [id] : []));
+    const odd = old.sort().join();
+    if (old.length > ODD_MIN && odd !== this.odd) {
+      for (const [id] of found) this.rows.delete(id);
+      this.odd = odd;
+      return;
+    }
+    [this.odd, this.seenPosition, this.seenAtMs] = [null, this.lastPosition, nowMs];
+    this.take(this.lastPosition);
+  }
+
+  private take(end: number): void {
+    const { start, place } = this;
+    const { ranked } = this.walk;
+    const begin = typeof start === 'string' ? ranked.findIndex(({ videoId }) => videoId === start) : start;
+    const first = new Set(ranked.slice(0, Math.max(0, begin)).map(({ videoId }) => videoId));
+    for (const [id, { state, position, upload }] of this.rows) {
+      const isNew =
+        place < 0 ? Date.parse(upload.publishedAt ?? '') > CREATED_AT_MS : state === 'new' && position > place;
+      if (isNew || (place < 0 && first.has(id))) this.taken.add(id);
+    }
+    this.place = end;
   }
 
   private known({ uploads }: UploadsListPage): Map<string, KnownUpload> {
@@ -156,7 +215,7 @@ class Subscription {
       const row = this.rows.get(videoId);
       if (!row) return [];
       const seen = this.seenPosition !== null && row.position <= this.seenPosition;
-      return [[videoId, { position: row.position, seen, pending: row.state === 'pending' ? row.upload : undefined }]];
+      return [[videoId, { seen, listed: row.state === 'seen' && !row.isRanked ? undefined : row.upload }]];
     });
     return new Map(entries);
   }
@@ -208,14 +267,13 @@ function apply(channel: Channel, change: Exclude<Change, { type: 'check' }>): vo
   }
 }
 
-/** Checks until the walk ends; uploads appear between its pages. */
-function check(channel: Channel, subscription: Subscription, faults: readonly Fault[], published = MEANWHILE): void {
-  const dateless = subscription.seenPosition === null ? [] : subscription.dateless(channel);
-  for (let page = 0; subscription.step(channel, faults[page] ?? 'none'); page++)
-    if (page < published) channel.publish(1);
+/** Checks until the walk ends, and again when the list was odd; uploads appear between its pages. */
+function check(channel: Channel, source: Source, faults: readonly Fault[], published = MEANWHILE): void {
+  const dateless = source.seenPosition === null ? [] : source.dateless(channel);
+  for (let page = 0; source.step(channel, faults[page] ?? 'none'); page++) if (page < published) channel.publish(1);
   if (faults.includes('incomplete')) return;
-  const delivered = new Set(subscription.delivered);
-  expect(dateless.filter((id) => !delivered.has(id))).toEqual([]);
+  if (source.odd !== null) while (source.step(channel, 'none'));
+  expect(dateless.filter((id) => !source.taken.has(id))).toEqual([]);
 }
 
 const START = fc.oneof(
@@ -284,24 +342,24 @@ describe('a subscription to a channel with any history', () => {
           const channel = new Channel(count, count === 0 ? [] : hiddenPlaces);
           const hiddenFirst = new Set(channel.videos.filter(({ hidden }) => hidden).map(({ id }) => id));
           const listed = channel.visible.map(({ id }) => id);
-          const subscription = new Subscription(start);
+          const source = new Source(start);
           const begin = typeof start === 'string' ? listed.indexOf(start) : start;
-          const first = listed.slice(0, start === 'now' ? 0 : begin === -1 ? undefined : Number(begin));
-          check(channel, subscription, []);
-          expect(subscription.delivered.filter((id) => listed.includes(id)).sort()).toEqual([...first].sort());
+          const first = listed.slice(0, start === 'now' ? 0 : Math.max(0, Number(begin)));
+          check(channel, source, []);
+          expect([...source.taken].filter((id) => listed.includes(id)).sort()).toEqual([...first].sort());
 
           const hiddenOnce = new Set(hiddenFirst);
           const moved = new Set<string>();
           for (const change of changes) {
             if (change.type === 'swap')
               for (const { id } of channel.videos.slice(change.place, change.place + 2)) moved.add(id);
-            if (change.type === 'check') check(channel, subscription, change.faults);
+            if (change.type === 'check') check(channel, source, change.faults);
             else apply(channel, change);
             for (const { id, hidden } of channel.videos) if (hidden) hiddenOnce.add(id);
           }
-          check(channel, subscription, [], 0);
+          check(channel, source, [], 0);
 
-          const delivered = new Set(subscription.delivered);
+          const delivered = source.taken;
           const required = channel.visible.filter(
             ({ id, publishedAtMs }) => publishedAtMs > CREATED_AT_MS && !hiddenOnce.has(id),
           );
@@ -312,7 +370,7 @@ describe('a subscription to a channel with any history', () => {
           const tooOld = listed.filter((id) => !first.includes(id) && delivered.has(id) && !isDoubtful(id));
           expect(tooOld).toEqual([]);
           const onFirstPage = required.filter((video) => channel.visible.indexOf(video) < PAGE_SIZE);
-          for (const { id, failure } of onFirstPage) expect(subscription.row(id).upload.failure).toBe(failure);
+          for (const { id, failure } of onFirstPage) expect(source.row(id).upload.failure).toBe(failure);
         },
       ),
       { numRuns: 200, examples: EXAMPLES },
@@ -320,12 +378,35 @@ describe('a subscription to a channel with any history', () => {
   });
 });
 
+describe('a list that is read in the wrong order once', () => {
+  it('delivers nothing that is old, and after it everything that is new', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 125, max: 350 }), fc.nat(5), (count, published) => {
+        const channel = new Channel(count, []);
+        const source = new Source('now');
+        while (source.step(channel, 'none'));
+        const former = new Set(channel.visible.map(({ id }) => id));
+        channel.nowMs += 3 * DAY_MS;
+        channel.isOldestFirst = true;
+        while (source.step(channel, 'none'));
+        channel.isOldestFirst = false;
+        channel.publish(published);
+        while (source.step(channel, 'none'));
+        expect([...source.taken].filter((id) => former.has(id))).toEqual([]);
+        expect(source.taken.size).toBe(published);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
 describe('a walk', () => {
   const FIRST: Walk = {
-    ...{ start: 'now', kinds: [], createdAtMs: CREATED_AT_MS, seenAtMs: CREATED_AT_MS },
-    ...{ seesAll: false, added: 0, delivered: 0 },
+    ...{ kind: 'channel', isFirst: true, starts: [], listed: 0, forStarts: false, hidden: null },
+    ...{ createdAtMs: CREATED_AT_MS, seenAtMs: CREATED_AT_MS, seesAll: false, added: 0 },
   };
-  const LATER: Walk = { ...FIRST, start: null };
+  const LATER: Walk = { ...FIRST, isFirst: false };
+  const waiting = (start: WaitingStart['start'], listed = 0): WaitingStart => ({ start, kinds: [], listed });
   const uploads = ['a', 'b', 'c'].map((id) => unlistedVideo(id));
   const pageOf = (list: Upload[], pages = 1): UploadsListPage => ({
     uploads: list,
@@ -334,16 +415,16 @@ describe('a walk', () => {
     hidden: null,
     pages,
   });
-  const seen = (...ids: string[]) => new Map(ids.map((id, index) => [id, { position: index + 1, seen: true }]));
+  const seen = (...ids: string[]) => new Map(ids.map((id) => [id, { seen: true }]));
   const pending = (walk: Walk, known: ReadonlyMap<string, KnownUpload>) =>
     walkPage(walk, pageOf(uploads), known).added.flatMap(({ upload, state }) =>
-      state === 'pending' ? [upload.videoId] : [],
+      state === 'new' ? [upload.videoId] : [],
     );
 
   it('takes what is above the last seen upload for new, whatever the dates of both are', () => {
     const dated = uploads.map((upload, index) => ({ ...upload, publishedAt: `2026-01-0${index + 1}T00:00:00Z` }));
     for (const list of [uploads, dated])
-      expect(walkPage(LATER, pageOf(list.slice(0, 2)), seen('b')).added).toMatchObject([{ state: 'pending' }]);
+      expect(walkPage(LATER, pageOf(list.slice(0, 2)), seen('b')).added).toMatchObject([{ state: 'new' }]);
   });
 
   it('takes what is below the last seen upload for older, unless every upload was seen', () => {
@@ -367,10 +448,10 @@ describe('a walk', () => {
     expect(step(9, new Map())).toEqual([...undecided, 'undecided', 'continue']);
     expect(step(10, new Map())).toEqual(['seen', 'seen', 'seen', 'seen', 'ended']);
     expect(step(2, new Map(), null)).toEqual(['seen', 'seen', 'seen', 'seen', 'ended']);
-    expect(step(9, seen('b'))).toEqual(['pending', 'seen', 'pending', 'ended']);
+    expect(step(9, seen('b'))).toEqual(['new', 'seen', 'new', 'ended']);
     // Of a page, too, of which less was seen than is below.
-    expect(step(9, seen('a'))).toEqual(['undecided', 'undecided', 'pending', 'continue']);
-    expect(step(10, seen('a'))).toEqual(['seen', 'seen', 'pending', 'ended']);
+    expect(step(9, seen('a'))).toEqual(['undecided', 'undecided', 'new', 'continue']);
+    expect(step(10, seen('a'))).toEqual(['seen', 'seen', 'new', 'ended']);
   });
 
   it('goes on below a seen upload that stands among new ones, and ends at what is older than the walk before', () => {
@@ -381,28 +462,48 @@ describe('a walk', () => {
       const { added, end } = walkPage(walk, pageOf(aged), seen('a', 'b'), nowMs);
       return [...added.map(({ state }) => state), end];
     };
-    expect(step('23 hours ago')).toEqual(['pending', 'pending', 'continue']);
+    expect(step('23 hours ago')).toEqual(['new', 'new', 'continue']);
     expect(step('1 month ago')).toEqual(['seen', 'seen', 'ended']);
     expect(step(null)).toEqual(['seen', 'seen', 'ended']);
   });
 
   it('goes no deeper than 500 uploads for its start, nor than 5,000 for a seen one', () => {
     const end = (walk: Walk) => walkPage(walk, pageOf(uploads, 13), new Map()).end;
-    const first = { ...FIRST, start: 'z' };
-    expect([end({ ...first, added: 496 }), end({ ...first, added: 497 })]).toEqual(['continue', 'ended']);
+    const first = { ...FIRST, starts: [waiting('z')] };
+    expect([end({ ...first, listed: 496 }), end({ ...first, listed: 497 })]).toEqual(['continue', 'ended']);
     expect([end({ ...LATER, added: 4_996 }), end({ ...LATER, added: 4_997 })]).toEqual(['continue', 'ended']);
   });
 
-  it('delivers 500 uploads above a video that is not met, whatever the size of the pages is', () => {
-    let [added, delivered, pages] = [0, 0, 0];
-    for (let end = 'continue'; end === 'continue';) {
-      const list = Array.from({ length: 40 }, (_, index) => unlistedVideo(`v${added + index}`));
-      const step = walkPage({ ...FIRST, start: 'z', added, delivered }, pageOf(list, ++pages), new Map());
-      added += step.added.length;
-      delivered += step.added.filter(({ state }) => state === 'pending').length;
-      end = step.end;
-    }
-    expect([pages, delivered]).toEqual([13, 500]);
+  it('reads on for a start below what was seen, where nothing is new', () => {
+    const step = (walk: Walk) => walkPage(walk, pageOf(uploads), seen('a', 'b'));
+    expect(step({ ...LATER, starts: [waiting('z')] })).toMatchObject({ end: 'continue', forStarts: true });
+    expect(step({ ...LATER, starts: [waiting('b'), waiting(4, 1)] })).toMatchObject({ end: 'ended', forStarts: true });
+    const deeper = walkPage({ ...LATER, forStarts: true, starts: [waiting('c')] }, pageOf(uploads), new Map());
+    expect(deeper.added.map(({ state }) => state)).toEqual(['seen', 'seen', 'seen']);
+    expect(deeper).toMatchObject({ end: 'ended', ranked: uploads });
+  });
+
+  it('takes anything in a playlist for new that the first walk has not seen, and reads it to its end', () => {
+    const later: Walk = { ...LATER, kind: 'playlist' };
+    const states = (walk: Walk) => walkPage(walk, pageOf(uploads), seen('a')).added.map(({ state }) => state);
+    expect([states({ ...later, isFirst: true }), states(later)]).toEqual([
+      ['seen', 'seen'],
+      ['new', 'new'],
+    ]);
+    const end = (pages: number, next: string | null) =>
+      walkPage(later, { ...pageOf(uploads, pages), next }, seen('a', 'b', 'c')).end;
+    expect([end(49, 'next'), end(50, 'next'), end(2, null)]).toEqual(['continue', 'ended', 'ended']);
+  });
+
+  it('believes an end before the stated number when it was confirmed', () => {
+    const end = (hidden: number | null, known: number | null) =>
+      walkPage({ ...LATER, hidden: known }, { ...pageOf([]), next: null, incomplete: true, hidden }, new Map()).end;
+    expect([end(3, null), end(3, 2), end(null, null), end(3, 3)]).toEqual([
+      'read_again',
+      'read_again',
+      'read_again',
+      'ended',
+    ]);
   });
 
   it('ends at the page 500 of a list whose pages add nothing', () => {
@@ -415,8 +516,8 @@ describe('a walk', () => {
     expect(kinds.map((upload) => isWanted(upload, ['video']))).toEqual([false, true, true, true]);
     expect(kinds.map((upload) => isWanted(upload, ['live']))).toEqual([false, false, true, false]);
     const listed = kinds.map((upload, index) => ({ ...upload, videoId: `v${index}` }));
-    const { added, end } = walkPage({ ...FIRST, start: 2, kinds: ['video'] }, pageOf(listed), new Map());
-    expect(added.map(({ state }) => state)).toEqual(['seen', 'pending', 'pending', 'seen']);
-    expect(end).toBe('ended');
+    const step = (start: number) =>
+      walkPage({ ...FIRST, starts: [{ ...waiting(start), kinds: ['video'] }] }, pageOf(listed), new Map()).end;
+    expect([step(3), step(4)]).toEqual(['ended', 'continue']);
   });
 });
