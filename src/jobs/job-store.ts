@@ -13,7 +13,7 @@ import type { Payer } from '../quota/quota.service.js';
 import type { Labels } from './dto/labels.js';
 import { columnsOf, type JobRow } from './job-row.js';
 import { isWanted, wantedValues, type ListFilter } from './list-filter.js';
-import type { Variant } from './job-variants.js';
+import type { JobVariant, Variant } from './job-variants.js';
 import { parseCursor, ResultsExpiredError, STORED_JOBS_MAX, StoredResultsLimitError, toCursor } from './job.js';
 import { placeOf, readResultCursor, writeResultCursor } from './results/cursor.js';
 import {
@@ -72,12 +72,12 @@ const BYTES_PER_MEGABYTE = 1024 * 1024;
 
 const GET = `SELECT ${columnsOf('job')} FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL`;
 
-/** $2 whether subscriptions are listed, $3 and $4 the last one of the former page, $5 count, $6 and $7 as `isWanted` has them. */
-const LIST = `
+/** $2 and $3 the last one of the former page, $4 count, $5 and $6 as `isWanted` has them. */
+const listOf = (name: JobVariant) => `
   SELECT ${columnsOf('job')} FROM jobs job
-    WHERE organization_id = $1 AND deleted_at IS NULL AND (check_seconds IS NOT NULL) = $2
-      AND ($3::timestamptz IS NULL OR (created_at, id) < ($3, $4::text)) AND ${isWanted('$6', '$7')}
-    ORDER BY created_at DESC, id DESC LIMIT $5`;
+    WHERE organization_id = $1 AND deleted_at IS NULL AND check_seconds IS ${name === 'job' ? 'NULL' : 'NOT NULL'}
+      AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3::text)) AND ${isWanted('$5', '$6')}
+    ORDER BY created_at DESC, id DESC LIMIT $4`;
 
 /** $3 and $4 who deletes it, and the name of that in the audit trail. */
 const DELETE = `
@@ -182,8 +182,8 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
   async list(organizationId: string, { limit, after, ...filter }: PageRequest & ListFilter): Promise<Page<Dto>> {
     const { name, idForm, toDto } = this.variant;
     const place = after == null ? undefined : parseCursor(after, idForm);
-    const values = [organizationId, name === 'subscription', place?.createdAt ?? null, place?.id ?? null, limit + 1];
-    const rows = await queryWithDeadline<Row[]>(this.database, LIST, [...values, ...wantedValues(filter)]);
+    const values = [organizationId, place?.createdAt ?? null, place?.id ?? null, limit + 1];
+    const rows = await queryWithDeadline<Row[]>(this.database, listOf(name), [...values, ...wantedValues(filter)]);
     return toPage(rows.map(toDto), limit, toCursor);
   }
 

@@ -20,3 +20,5 @@ DROP INDEX jobs_removable;
 CREATE INDEX jobs_removable ON jobs (organization_id, remove_at) WHERE remove_at IS NOT NULL;
 -- A claim changes no column with an index, so it needs room beside the row only.
 ALTER TABLE jobs SET (fillfactor = 70);
+-- The list of subscriptions, of which an organization has few beside its jobs.
+CREATE INDEX jobs_followed ON jobs (organization_id, created_at, id) WHERE check_seconds IS NOT NULL AND deleted_at IS NULL;
