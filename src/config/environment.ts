@@ -161,6 +161,11 @@ export const VARIABLES = z.object({
   JOBS_PER_ORGANIZATION: wholeNumber(1, 10_000)
     .default(20)
     .describe('unfinished jobs of an organization, beyond which 429'),
+  JOB_VIDEOS_PER_ORGANIZATION: wholeNumber(1, 2_147_483_647)
+    .default(200_000)
+    .describe(
+      'videos in the jobs of an organization, also in those that are canceled, deleted or expired until they are removed; beyond: 429',
+    ),
   JOB_RESULTS_TTL_HOURS: wholeNumber(1, 87_600)
     .default(72)
     .describe('hours for which the results of a finished job are stored'),

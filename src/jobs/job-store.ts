@@ -13,7 +13,7 @@ import type { Payer } from '../quota/quota.service.js';
 import type { Labels } from './dto/labels.js';
 import { columnsOf, type JobRow } from './job-row.js';
 import { isWanted, wantedValues, type ListFilter } from './list-filter.js';
-import type { Variant } from './job-variants.js';
+import type { JobVariant, Variant } from './job-variants.js';
 import { parseCursor, ResultsExpiredError, STORED_JOBS_MAX, StoredResultsLimitError, toCursor } from './job.js';
 import { placeOf, readResultCursor, writeResultCursor } from './results/cursor.js';
 import {
@@ -37,7 +37,7 @@ type ResultRow<Row> = Row & { expired_at: Date | null; is_final: boolean; mark_a
   );
 
 /** Why another job or subscription is refused. */
-export type Refusal = 'conflict' | 'too_many' | 'too_many_stored' | 'too_much_stored';
+export type Refusal = 'conflict' | 'too_many' | 'too_many_stored' | 'too_many_videos' | 'too_much_stored';
 
 type CreatedRow<Row> = Row & { outcome: 'created' | 'known' | Exclude<Refusal, 'conflict'> };
 
@@ -72,30 +72,22 @@ const BYTES_PER_MEGABYTE = 1024 * 1024;
 
 const GET = `SELECT ${columnsOf('job')} FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL`;
 
-/** $2 whether subscriptions are listed, $3 and $4 the last one of the former page, $5 count, $6 and $7 as `isWanted` has them. */
-const LIST = `
+/** $2 and $3 the last one of the former page, $4 count, $5 and $6 as `isWanted` has them. */
+const listOf = (name: JobVariant) => `
   SELECT ${columnsOf('job')} FROM jobs job
-    WHERE organization_id = $1 AND deleted_at IS NULL AND (check_seconds IS NOT NULL) = $2
-      AND ($3::timestamptz IS NULL OR (created_at, id) < ($3, $4::text)) AND ${isWanted('$6', '$7')}
-    ORDER BY created_at DESC, id DESC LIMIT $5`;
+    WHERE organization_id = $1 AND deleted_at IS NULL AND check_seconds IS ${name === 'job' ? 'NULL' : 'NOT NULL'}
+      AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3::text)) AND ${isWanted('$5', '$6')}
+    ORDER BY created_at DESC, id DESC LIMIT $4`;
 
-/**
- * The rows are removed later, in batches. The running slice keeps its claim, so that what it fetches is charged. $3 and $4 who
- * deletes it, and the name of that in the audit trail.
- */
+/** $3 and $4 who deletes it, and the name of that in the audit trail. */
 const DELETE = `
-  WITH deleted AS (
-    UPDATE jobs SET deleted_at = clock_now(), idempotency_key = NULL,
-        state = CASE WHEN finished_at IS NULL THEN 'canceled' ELSE state END
-      WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
-      RETURNING id, audit_record($3, $4, organization_id, id, request::jsonb - 'videosHash', NULL)
-  ) SELECT id FROM deleted`;
+  SELECT id, audit_record($3, $4, organization_id, id, request::jsonb - 'videosHash', NULL) FROM job_delete($1, $2)`;
 
 /** $3 sequence before the first entry, $4 count, $5 bytes: the lengths of the entries are known without reading them. */
 const RESULTS = `
   WITH found AS MATERIALIZED (
     SELECT ${columnsOf('job')}, CASE WHEN expires_at <= clock_now() THEN expires_at END AS expired_at,
-           finished_at IS NOT NULL AND coalesce(claimed_until <= clock_now(), true) AS is_final,
+           finished_at IS NOT NULL AND coalesce(is_due(claimed_until, interval '2 hours'), true) AS is_final,
            (SELECT mark FROM job_videos WHERE job_id = $2 AND sequence = $3::bigint) AS mark_at_cursor
       FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
   ), decided AS (
@@ -111,11 +103,11 @@ const RESULTS = `
 
 const KNOWS = 'SELECT id FROM jobs WHERE organization_id = $1 AND idempotency_key = $2';
 
-/** $5 and $6 who creates it, and the name of that in the audit trail. */
+/** $6 and $7 who creates it, and the name of that in the audit trail. */
 const CREATE = `
   SELECT result.outcome, ${columnsOf('(result.job)')}, CASE WHEN result.outcome = 'created' THEN audit_record(
-           $5, $6, (result.job).organization_id, (result.job).id, NULL, (result.job).request::jsonb - 'videosHash') END
-    FROM job_create($1, $2, $3, $4) result`;
+           $6, $7, (result.job).organization_id, (result.job).id, NULL, (result.job).request::jsonb - 'videosHash') END
+    FROM job_create($1, $2, $3, $4, $5) result`;
 
 /** The archive jobs or the subscriptions of organizations, in the table `jobs`. Every change is one statement. */
 export class JobStore<Dto extends { id: string; createdAt: string }, Row extends JobRow<string>> {
@@ -149,7 +141,8 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
       organization_id: payer.organizationId,
       key_id: payer.keyId,
     };
-    const limits = [this.environment[unfinishedMax], storedMax, this.resultsBytesMax];
+    const { JOB_VIDEOS_PER_ORGANIZATION: videosMax } = this.environment;
+    const limits = [this.environment[unfinishedMax], storedMax, this.resultsBytesMax, videosMax];
     const values = [JSON.stringify(job), ...limits, actor ?? null, `${name}.created`];
     const [row] = await queryWithDeadline<CreatedRow<Row>[]>(this.database, CREATE, values, payer.organizationId);
     if (!row) throw new InvalidApiKeyError('revoked');
@@ -174,7 +167,8 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
     const { TooMany, unfinishedMax } = this.variant;
     if (refusal === 'conflict') return new IdempotencyConflictError();
     if (refusal === 'too_many') return new TooMany(this.environment[unfinishedMax]);
-    const megabytes = this.environment.JOB_RESULTS_MAX_MEGABYTES;
+    const { JOB_RESULTS_MAX_MEGABYTES: megabytes, JOB_VIDEOS_PER_ORGANIZATION: videos } = this.environment;
+    if (refusal === 'too_many_videos') return new StoredResultsLimitError({ videos });
     return new StoredResultsLimitError(refusal === 'too_many_stored' ? { jobs: STORED_JOBS_MAX } : { megabytes });
   }
 
@@ -188,8 +182,8 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
   async list(organizationId: string, { limit, after, ...filter }: PageRequest & ListFilter): Promise<Page<Dto>> {
     const { name, idForm, toDto } = this.variant;
     const place = after == null ? undefined : parseCursor(after, idForm);
-    const values = [organizationId, name === 'subscription', place?.createdAt ?? null, place?.id ?? null, limit + 1];
-    const rows = await queryWithDeadline<Row[]>(this.database, LIST, [...values, ...wantedValues(filter)]);
+    const values = [organizationId, place?.createdAt ?? null, place?.id ?? null, limit + 1];
+    const rows = await queryWithDeadline<Row[]>(this.database, listOf(name), [...values, ...wantedValues(filter)]);
     return toPage(rows.map(toDto), limit, toCursor);
   }
 

@@ -90,14 +90,19 @@ export class TooManyJobsError extends DomainError {
 /** Finished and unfinished jobs of an organization whose results are stored; each costs time in every list. */
 export const STORED_JOBS_MAX = 1_000;
 
-/** The organization stores as many jobs, or as many results, as it may. */
+/** The organization stores as many jobs, results or videos of jobs as it may. */
 export class StoredResultsLimitError extends DomainError {
   /** @param stored what the organization stores the maximum of */
-  constructor(stored: { jobs: number } | { megabytes: number }) {
+  constructor(stored: { jobs: number } | { megabytes: number } | { videos: number }) {
     const [maximum, remedy] =
       'jobs' in stored
         ? [`${stored.jobs} jobs`, 'Delete finished jobs, or wait until they expire.']
-        : [`${stored.megabytes} MB of results`, 'Delete finished jobs or subscriptions, or wait until results expire.'];
+        : 'videos' in stored
+          ? [`${stored.videos} videos of jobs`, 'Delete finished jobs, and wait until what was deleted is removed.']
+          : [
+              `${stored.megabytes} MB of results`,
+              'Delete finished jobs or subscriptions, or wait until results expire.',
+            ];
     super('too_many_jobs', `Your organization stores ${maximum}, the maximum. ${remedy}`, {
       retryAfterSeconds: JOBS_RETRY_AFTER_SECONDS,
     });

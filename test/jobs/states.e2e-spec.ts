@@ -7,8 +7,7 @@ import type { Cause, JobState } from '../../src/jobs/job-states.js';
 import type { JobReason, OnQuota } from '../../src/jobs/job.js';
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { SliceRepository } from '../../src/jobs/work/slice.repository.js';
-import { endOf, type ClaimedSlice, type ListedPage, type SliceOutcome } from '../../src/jobs/work/slice.js';
-import { failedEntry } from '../../src/transcripts/delivery/transcript-events.js';
+import type { ClaimedSlice, ListedPage, SliceOutcome } from '../../src/jobs/work/slice.js';
 import { drawnTransitions, loggedTransitions } from './transitions.js';
 import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 
@@ -69,17 +68,11 @@ const PAGES: readonly ListedPage[] = [
   { uploads: UPLOADS, next: null, incomplete: true },
 ].map((page) => ({ channel: CHANNEL, playlist: null, hidden: null, listEnd: null, ...page }));
 const OF_VIDEOS: readonly SliceOutcome[] = [
-  { type: 'nothing_due' },
-  { type: 'without_quota', quota: { limit: 5, used: 4 } },
-  { type: 'without_quota', quota: { limit: 5, used: 5 } },
+  { type: 'unserved' },
+  { type: 'quota_reserved' },
+  { type: 'without_quota' },
 ];
-const READ: SliceOutcome = {
-  type: 'read',
-  videos: [{ entry: failedEntry(unlistedVideo('northwind00'), { code: 'video_private' }) }],
-  free: false,
-  stopped: false,
-  durationSeconds: 1,
-};
+const SERVED: SliceOutcome = { type: 'served', seconds: 0 };
 const RESULTS = {
   reservation: undefined,
   fetched: 0,
@@ -131,9 +124,9 @@ function actionsOn({ state, isStarted, list, videos }: Situation): Action[] {
   if (!isStarted || state === 'completed' || state === 'failed') return actions;
   const end = (outcome: SliceOutcome, onQuota: OnQuota, results?: typeof RESULTS): Action => ({
     cause: 'slice',
-    run: (id, situation) => {
-      const slice = sliceOf(id, situation, onQuota);
-      return slices.commitSlice(slice, endOf(slice, outcome), results);
+    run: async (id, situation) => {
+      await service.query(`UPDATE jobs SET request = request::jsonb || '{"onQuota":"${onQuota}"}' WHERE id = '${id}'`);
+      return slices.commitSlice(sliceOf(id, situation), outcome, results);
     },
   });
   actions.push(...OF_BOTH.map((outcome) => end(outcome, 'pause')));
@@ -146,18 +139,12 @@ function actionsOn({ state, isStarted, list, videos }: Situation): Action[] {
   if (videos !== 'none')
     for (const onQuota of ['pause', 'fail'] as const)
       actions.push(...OF_VIDEOS.map((outcome) => end(outcome, onQuota)));
-  if (videos === 'pending') actions.push(end(READ, 'pause', RESULTS));
+  if (videos === 'pending') actions.push(end(SERVED, 'pause', RESULTS));
   return actions;
 }
 
-function sliceOf(id: string, { state, reason }: Situation, onQuota: OnQuota = 'pause'): ClaimedSlice {
-  const job = {
-    ...NEW_JOB_EXAMPLE,
-    id,
-    state,
-    reason: reason ?? null,
-    request: { ...NEW_JOB_EXAMPLE.request, onQuota },
-  };
+function sliceOf(id: string, { state, reason }: Situation): ClaimedSlice {
+  const job = { ...NEW_JOB_EXAMPLE, id, state, reason: reason ?? null };
   const { id: organizationId, keyId } = organization;
   const facts = {
     claim: CLAIM,

@@ -205,7 +205,7 @@ describe('the slices of subscriptions', () => {
     await run.dueNow();
     await steps.steps(1);
     const { running, release } = await steps.heldSlice();
-    await steps.service.query(`UPDATE jobs SET deleted_at = clock_now(), state = 'canceled' WHERE id = '${run.id}'`);
+    await steps.service.query(`SELECT job_delete('${run.organization.id}', '${run.id}')`);
     release();
     await running;
     expect(await run.row()).toMatchObject({ succeeded: 1 });
@@ -228,7 +228,7 @@ describe('the slices of subscriptions', () => {
     const { body } = await steps.service.get('/jobs', run.organization.key);
     expect(body.jobs.map(({ id }: { id: string }) => id)).toEqual([job.id]);
     const [refusal] = await steps.service.query(
-      `SELECT job_refusal('${run.organization.id}', false, 2, 2, 1e12) AS reason`,
+      `SELECT job_refusal('${run.organization.id}', false, 0, 2, 2, 1e12, 1) AS reason`,
     );
     expect(refusal).toEqual({ reason: null });
   });

@@ -138,7 +138,7 @@ it('uploads that take the places of a page of seen ones, which were deleted, are
   youtube().changeVideos({ videoIds: seen.map(({ video_id }) => String(video_id)), deleted: true });
   const before = youtube().requests.total;
   await check(run);
-  expect(await run.row()).toMatchObject({ total: 0, is_checked: true, place: 1_100 });
+  expect(await run.row()).toMatchObject({ total: 0, is_checked: true, seen_position: 1_100 });
   expect(await undecided(run)).toBe(0);
   await steps.pass(1);
   const published = youtube().publish({ channel: '@archive-1500x95' });

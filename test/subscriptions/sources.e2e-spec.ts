@@ -170,7 +170,7 @@ describe('a channel that many follow', () => {
       [one, 1],
       [other, 0],
     ] as const) {
-      await steps.service.query(`UPDATE jobs SET deleted_at = clock_now(), state = 'canceled' WHERE id = '${run.id}'`);
+      await steps.service.query(`SELECT job_delete('${run.organization.id}', '${run.id}')`);
       await steps.remove();
       expect(await sources()).toHaveLength(left);
     }

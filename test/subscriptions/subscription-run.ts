@@ -66,7 +66,8 @@ export class SubscriptionRun {
 
   /** The row with its counts. */
   async row(): Promise<Record<string, unknown>> {
-    const [row] = await this.service.query(`SELECT jobs.*, next_check_at, next_check_at > clock_now() AS is_checked,
+    const [row] = await this.service
+      .query(`SELECT jobs.*, seen_position, next_check_at, next_check_at > clock_now() AS is_checked,
       coalesce(jobs.reason, sources.reason) AS reason, total - succeeded - failed AS pending,
       extract(epoch FROM next_check_at - clock_now())::int AS check_in,
       extract(epoch FROM next_run_at - clock_now())::int AS run_in

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION job_slice_kind(p_job jobs, p_lists boolean) RETURNS t
 DECLARE
   v_now timestamptz := clock_now();
   v_kind text := CASE WHEN p_job.check_seconds IS NULL AND p_job.listed_at IS NULL
-                        AND coalesce(p_job.list_retry_at <= v_now, true) THEN 'listing' ELSE 'videos' END;
+                        AND coalesce(is_due(p_job.list_retry_at, job_longest(p_job)), true) THEN 'listing' ELSE 'videos' END;
 BEGIN
   RETURN CASE WHEN p_lists OR v_kind = 'videos' THEN v_kind WHEN p_job.videos_at <= v_now THEN 'videos' END;
 END $$;
@@ -35,11 +35,54 @@ BEGIN
   RETURN v_job;
 END $$;
 
--- Whether no slice of a job runs, and none that ended its process did shortly before.
+-- Whether no slice of a job runs, and none that ended its process did shortly before. A slice has two hours at the most.
 CREATE OR REPLACE FUNCTION job_is_free(p_job jobs, p_now timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
-  SELECT p_job.claim IS NULL OR p_job.claimed_until <= p_now - CASE WHEN p_job.setbacks = 0 THEN interval '0' ELSE
-    make_interval(secs => least(900, 30 * 2 ^ least(p_job.setbacks - 1, 10))) END
+  SELECT p_job.claim IS NULL OR p_job.claimed_until > p_now + interval '2 hours'
+    OR p_job.claimed_until <= p_now - CASE WHEN p_job.setbacks = 0 THEN interval '0' ELSE
+      make_interval(secs => least(900, 30 * 2 ^ least(p_job.setbacks - 1, 10))) END
 $$;
+
+-- Makes due what an organization stored while the clock was ahead: its turns, and jobs that are due later than they can be.
+-- Returns whether there are such jobs.
+CREATE OR REPLACE FUNCTION job_rewind(p_organization_id text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_now timestamptz := clock_now();
+  v_is_due boolean;
+BEGIN
+  UPDATE jobs SET next_run_at = v_now WHERE id = ANY (ARRAY(
+    SELECT id FROM jobs job WHERE organization_id = p_organization_id
+      AND next_run_at > v_now + interval '6 hours' AND next_run_at > v_now + job_longest(job) FOR UPDATE SKIP LOCKED));
+  v_is_due := FOUND;
+  PERFORM FROM job_queues WHERE organization_id = p_organization_id
+    AND greatest(turn_at, videos_turn_at, last_turn_at) > v_now + interval '1 hour' FOR UPDATE SKIP LOCKED;
+  IF FOUND THEN
+    UPDATE job_queues SET turn_at = v_now, last_turn_at = least(last_turn_at, v_now),
+        videos_turn_at = CASE WHEN videos_turn_at IS NOT NULL THEN v_now END
+      WHERE organization_id = p_organization_id;
+  END IF;
+  RETURN v_is_due;
+END $$;
+
+-- Sets the turn of an organization of which nothing is due: when the first of its jobs is, and after an hour at the latest.
+CREATE OR REPLACE FUNCTION job_pass(p_organization_id text, p_lists boolean) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_now timestamptz := clock_now();
+BEGIN
+  PERFORM FROM job_queues WHERE organization_id = p_organization_id
+    AND NOT EXISTS (SELECT FROM jobs WHERE p_lists AND organization_id = p_organization_id AND next_run_at <= v_now)
+    AND NOT EXISTS (SELECT FROM jobs WHERE NOT p_lists AND organization_id = p_organization_id AND videos_at <= v_now)
+    FOR UPDATE SKIP LOCKED;
+  -- A job that was created since then is seen by a later statement only.
+  IF FOUND AND p_lists THEN
+    UPDATE job_queues SET
+        turn_at = job_turn(NULL, v_now, (SELECT min(next_run_at) FROM jobs WHERE organization_id = p_organization_id))
+      WHERE organization_id = p_organization_id;
+  ELSIF FOUND THEN
+    UPDATE job_queues SET
+        videos_turn_at = job_turn(NULL, v_now, (SELECT min(videos_at) FROM jobs WHERE organization_id = p_organization_id))
+      WHERE organization_id = p_organization_id;
+  END IF;
+END $$;
 
 -- Claims the next slice. Organizations take turns: it is one of the organization whose last slice is the longest ago, of the
 -- job that is due the longest. It passes over the organizations whose slices all run, and waits for none. A claim that has
@@ -50,8 +93,15 @@ DECLARE
   v_now timestamptz := clock_now();
   v_organization text;
 BEGIN
-  -- The limits are more than the slices that run: other organizations without a free job leave the index.
   FOR v_organization IN
+    SELECT organization_id FROM job_queues
+      WHERE turn_at > v_now + interval '1 hour' OR videos_turn_at > v_now + interval '1 hour' LIMIT 100
+  LOOP
+    PERFORM job_rewind(v_organization);
+  END LOOP;
+  v_now := clock_now();
+  FOR v_organization IN
+    -- The limits are more than the slices that run: other organizations without a free job leave the index.
     (SELECT organization_id FROM job_queues WHERE p_lists AND p_organization IS NULL AND turn_at <= v_now
        ORDER BY turn_at LIMIT 1000)
     UNION ALL
@@ -59,33 +109,26 @@ BEGIN
        ORDER BY videos_turn_at LIMIT 1000)
     UNION ALL SELECT p_organization WHERE p_organization IS NOT NULL
   LOOP
-    SELECT * INTO job FROM job_next(v_organization, p_lists);
-    EXIT WHEN job.id IS NOT NULL;
-    PERFORM FROM job_queues WHERE organization_id = v_organization
-      AND NOT EXISTS (SELECT FROM jobs WHERE p_lists AND organization_id = v_organization AND next_run_at <= v_now)
-      AND NOT EXISTS (SELECT FROM jobs WHERE NOT p_lists AND organization_id = v_organization AND videos_at <= v_now)
-      FOR UPDATE SKIP LOCKED;
-    -- A job that was created since then is seen by a later statement only.
-    IF FOUND AND p_lists THEN
-      UPDATE job_queues SET turn_at = (SELECT min(next_run_at) FROM jobs WHERE organization_id = v_organization)
-        WHERE organization_id = v_organization;
-    ELSIF FOUND THEN
-      UPDATE job_queues SET videos_turn_at = (SELECT min(videos_at) FROM jobs WHERE organization_id = v_organization)
-        WHERE organization_id = v_organization;
+    job := job_next(v_organization, p_lists);
+    IF job.id IS NULL AND job_rewind(v_organization) THEN
+      job := job_next(v_organization, p_lists);
     END IF;
+    EXIT WHEN job.id IS NOT NULL;
+    PERFORM job_pass(v_organization, p_lists);
   END LOOP;
   IF job.id IS NULL THEN
     RETURN;
   END IF;
   -- Another claim that holds the row sets the same time.
   UPDATE job_queues SET turn_at = v_now, last_turn_at = v_now,
-      videos_turn_at = CASE WHEN videos_turn_at > v_now THEN videos_turn_at WHEN videos_turn_at IS NOT NULL THEN v_now END
+      videos_turn_at = CASE WHEN is_due(videos_turn_at, interval '1 hour') THEN v_now ELSE videos_turn_at END
     WHERE organization_id = (
       SELECT organization_id FROM job_queues WHERE organization_id = job.organization_id FOR UPDATE SKIP LOCKED);
   old_state := job.state;
-  UPDATE jobs SET claim = p_claim, claimed_until = v_now + make_interval(secs => p_lease_seconds),
-      started_at = coalesce(started_at, v_now), setbacks = setbacks + (claim IS NOT NULL)::integer
-    WHERE id = job.id RETURNING * INTO job;
+  job.setbacks := job.setbacks + (job.claim IS NOT NULL)::integer;
+  job.claim := p_claim;
+  job.claimed_until := v_now + make_interval(secs => p_lease_seconds);
+  job := job_store(job_transition(job, 'claim'));
   RETURN NEXT;
 END $$;
 
@@ -123,26 +166,28 @@ BEGIN
         SELECT FROM job_videos known WHERE known.job_id = p_job_id AND known.video_id = listed.item->>'video_id')
       ORDER BY place LIMIT job.video_limit - job.total;
   GET DIAGNOSTICS v_added = ROW_COUNT;
-  UPDATE jobs SET channel_id = v_page.channel_id, channel = v_page.channel,
-      playlist = coalesce(v_page.playlist, playlist), total = total + v_added,
-      last_position = last_position + v_added,
-      continuation = v_page.continuation,
-      listed_at = CASE WHEN coalesce(v_page.continuation, v_page.list_retry_seconds::text) IS NULL OR total + v_added >= video_limit
-                       THEN clock_now() END,
-      list_retry_at = coalesce(clock_now() + make_interval(secs => v_page.list_retry_seconds), list_retry_at),
-      list_end = job.list_end, list_ended_at = job.list_ended_at, list_end_reads = job.list_end_reads,
-      hidden = CASE WHEN v_page.continuation IS NULL THEN coalesce(v_page.hidden, 0) ELSE hidden END,
-      -- Pages that add nothing were read before, so that a list that is refused again and again is read ever more seldom.
-      setbacks = CASE WHEN v_added > 0 THEN 0 ELSE setbacks + (v_page.list_retry_seconds IS NOT NULL)::integer END,
-      claim = NULL, claimed_until = NULL,
-      -- A page does not know whether there is quota again.
-      state = CASE WHEN finished_at IS NULL AND reason IS DISTINCT FROM 'plan_limit_exceeded' THEN 'running' ELSE state END,
-      reason = CASE WHEN reason = 'plan_limit_exceeded' THEN reason END, next_run_at = clock_now()
-    WHERE id = p_job_id RETURNING * INTO job;
+  job.channel_id := v_page.channel_id;
+  job.channel := v_page.channel;
+  job.playlist := coalesce(v_page.playlist, job.playlist);
+  job.total := job.total + v_added;
+  job.last_position := job.last_position + v_added;
+  job.continuation := v_page.continuation;
+  IF coalesce(v_page.continuation, v_page.list_retry_seconds::text) IS NULL OR job.total >= job.video_limit THEN
+    job.listed_at := clock_now();
+  END IF;
+  job.list_retry_at := coalesce(clock_now() + make_interval(secs => v_page.list_retry_seconds), job.list_retry_at);
+  IF v_page.continuation IS NULL THEN
+    job.hidden := coalesce(v_page.hidden, 0);
+  END IF;
+  -- Pages that add nothing were read before, so that a list that is refused again and again is read ever more seldom.
+  job.setbacks := CASE WHEN v_added > 0 THEN 0 ELSE job.setbacks + (v_page.list_retry_seconds IS NOT NULL)::integer END;
+  job.claim := NULL;
+  job.claimed_until := NULL;
+  job := job_store(job_transition(job, 'page'));
   RETURN NEXT;
 END $$;
 
--- Stores and charges a slice, and what it made of its job, unless the job is complete or was canceled meanwhile. Without the
+-- Stores and charges a slice, and what its outcome makes of its job, unless the job is complete or was canceled meanwhile. Without the
 -- claim its reservation is released and nothing else happens. The exceptions undo everything: the slice then runs again, and
 -- finds in the cache what it has fetched.
 CREATE OR REPLACE FUNCTION job_commit_slice(
@@ -153,12 +198,11 @@ DECLARE
   v_claimed boolean;
   v_settled record;
   v_counts record;
+  v_former jobs;
   v_now timestamptz;
-  v_due timestamptz;
 BEGIN
   SELECT * INTO v_slice FROM json_to_record(p_slice) AS slice (
-    reservation_id uuid, fetched integer, videos json, state text, reason text, delay_seconds double precision,
-    setbacks integer, restart_list boolean);
+    reservation_id uuid, fetched integer, videos json, outcome text, seconds double precision, restart_list boolean);
   PERFORM organization_lock((SELECT organization_id FROM jobs WHERE id = p_job_id));
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   v_claimed := FOUND;
@@ -204,37 +248,31 @@ BEGIN
   IF v_counts.videos <> json_array_length(v_slice.videos) OR v_counts.fetched <> charged THEN
     RAISE EXCEPTION 'the slice does not agree with the job %', p_job_id USING ERRCODE = 'CT002';
   END IF;
-  v_due := v_now + make_interval(secs => v_slice.delay_seconds);
-  job.setbacks := v_slice.setbacks;
-  -- What was canceled meanwhile stays so, and a subscription that was paused by its caller or its source.
-  IF job.finished_at IS NULL AND NOT (job.check_seconds IS NOT NULL AND job.state = 'paused' AND job.reason <> 'plan_limit_exceeded') THEN
-    job.state := coalesce(v_slice.state, 'running');
-    job.reason := v_slice.reason;
+  v_former := job;
+  job.succeeded := job.succeeded + v_counts.cached + v_counts.fetched;
+  job.failed := job.failed + v_counts.failed;
+  job.cached := job.cached + v_counts.cached;
+  job.fetched := job.fetched + v_counts.fetched;
+  job.stored_bytes := job.stored_bytes + octet_length(p_entries);
+  job.claim := NULL;
+  job.claimed_until := NULL;
+  IF v_slice.restart_list THEN
+    job.continuation := NULL;
   END IF;
+  job := job_transition(job, 'slice', v_slice.outcome, v_slice.seconds);
   IF job.check_seconds IS NOT NULL THEN
-    v_due := subscription_next_run(job, v_due);
     -- The source of one that goes on is read again.
     UPDATE sources SET next_check_at = v_now, scheduled_at = v_now
-      WHERE id = job.source_id AND next_check_at IS NULL AND job.state = 'running' AND job.finished_at IS NULL;
-    IF job.deleted_at IS NULL AND v_counts.events IS NOT NULL THEN
-      PERFORM log_append(job, v_counts.events);
-      PERFORM subscription_upload_events(job, cardinality(v_counts.events));
+      WHERE id = job.source_id AND next_check_at IS NULL AND job.state = 'running';
+    IF v_counts.events IS NOT NULL THEN
+      job.remove_at := coalesce(job.remove_at, v_now + make_interval(secs => job.results_seconds));
+      IF job.deleted_at IS NULL THEN
+        PERFORM log_append(v_former, v_counts.events);
+        PERFORM subscription_upload_events(job, cardinality(v_counts.events));
+      END IF;
     END IF;
-  -- When all its videos are tried again later, it has no slice before, unless a page of its list is due. Without a delay it has
-  -- none.
-  ELSIF v_due IS NOT NULL AND job_slice_kind(job, true) = 'videos' AND NOT EXISTS (
-    SELECT FROM job_videos WHERE job_id = p_job_id AND state = 'pending' AND coalesce(retry_at, v_due) <= v_due) THEN
-    SELECT greatest(v_due, min(retry_at)) INTO v_due FROM job_videos WHERE job_id = p_job_id AND state = 'pending';
   END IF;
-  UPDATE jobs SET succeeded = succeeded + v_counts.cached + v_counts.fetched, failed = failed + v_counts.failed,
-      cached = cached + v_counts.cached, fetched = fetched + v_counts.fetched,
-      stored_bytes = stored_bytes + octet_length(p_entries), setbacks = job.setbacks, claim = NULL, claimed_until = NULL,
-      continuation = CASE WHEN NOT v_slice.restart_list THEN continuation END,
-      remove_at = CASE WHEN check_seconds IS NOT NULL AND v_counts.events IS NOT NULL
-                       THEN coalesce(remove_at, v_now + make_interval(secs => results_seconds)) ELSE remove_at END,
-      state = job.state, reason = job.reason,
-      next_run_at = CASE WHEN finished_at IS NULL THEN v_due END
-    WHERE id = p_job_id RETURNING * INTO job;
+  job := job_store(job);
   RETURN NEXT;
 END $$;
 
@@ -243,9 +281,9 @@ END $$;
 CREATE OR REPLACE FUNCTION job_sweep(p_plans text[], p_free_limit integer, p_pro_limit integer)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_job record;
+  v_waiting record;
 BEGIN
-  FOR v_job IN
+  FOR v_waiting IN
     WITH RECURSIVE waiting AS (
       (SELECT organization_id, reason FROM jobs
          WHERE state = 'paused' AND (next_run_at IS NULL OR reason = 'plan_limit_exceeded') ORDER BY 1, 2 LIMIT 1)
@@ -263,7 +301,7 @@ BEGIN
                AND period_start = quota_period(clock_now())), 0)
             < quota_limit(organization.monthly_limit, organization.plan, p_free_limit, p_pro_limit)
     ), candidate AS (
-      SELECT jobs.id, jobs.state, jobs.organization_id, ready.is_deleted
+      SELECT jobs AS job, jobs.organization_id, CASE WHEN ready.is_deleted THEN 'organization_deleted' END AS why
         FROM ready JOIN jobs ON jobs.organization_id = ready.organization_id AND jobs.reason = ready.reason
           AND jobs.state = 'paused' AND (jobs.next_run_at IS NULL OR jobs.reason = 'plan_limit_exceeded')
         WHERE ready.is_deleted OR ready.reason <> 'plan_limit_exceeded'
@@ -273,45 +311,65 @@ BEGIN
     -- In one order, because job_due locks the queues of the organizations.
     SELECT * FROM candidate ORDER BY organization_id
   LOOP
-    UPDATE jobs SET state = CASE WHEN v_job.is_deleted THEN 'canceled' ELSE 'running' END, reason = NULL,
-        next_run_at = clock_now()
-      WHERE id = v_job.id RETURNING * INTO job;
-    old_state := v_job.state;
+    job := v_waiting.job;
+    old_state := job.state;
+    job := job_store(job_transition(job, 'sweep', v_waiting.why));
     RETURN NEXT;
   END LOOP;
 END $$;
 
 -- Removes results that have expired or were deleted, some rows of one job at a time, and then the job itself: at once when
--- it was deleted, and a week after its results when it has expired. A job whose slice is running stays until that is
--- charged. A subscription goes on without them. Returns the number of removed rows.
+-- it was deleted, and a week after its results when it has expired. Organizations take turns. A job whose slice is running stays
+-- until that is charged. A subscription goes on without them. Returns the number of removed rows.
 CREATE OR REPLACE FUNCTION job_remove_batch(p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
+  v_organization text;
   v_job jobs;
+  v_removed integer := 0;
+BEGIN
+  FOR v_organization IN
+    SELECT organization_id FROM job_queues WHERE remove_turn_at <= v_now OR remove_turn_at > v_now + interval '1 hour'
+      ORDER BY remove_turn_at LIMIT 100
+  LOOP
+    SELECT * INTO v_job FROM jobs job
+      WHERE organization_id = v_organization AND remove_at <= v_now AND (claim IS NULL OR is_due(claimed_until, interval '2 hours'))
+      ORDER BY remove_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+    IF FOUND THEN
+      v_removed := job_remove_rows(v_job, p_rows_max);
+    END IF;
+    PERFORM FROM job_queues WHERE organization_id = v_organization FOR UPDATE SKIP LOCKED;
+    -- A job that was deleted since then is seen by a later statement only.
+    IF FOUND THEN
+      UPDATE job_queues SET remove_turn_at = job_remove_turn(NULL, (SELECT min(remove_at) FROM jobs WHERE organization_id = v_organization))
+        WHERE organization_id = v_organization;
+    END IF;
+    EXIT WHEN v_removed > 0;
+  END LOOP;
+  RETURN v_removed;
+END $$;
+
+-- Removes some rows of a job, or the job. Returns how many, at least one.
+CREATE OR REPLACE FUNCTION job_remove_rows(p_job jobs, p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
   v_removed record;
 BEGIN
-  SELECT * INTO v_job FROM jobs
-    WHERE remove_at <= v_now AND (claim IS NULL OR claimed_until <= v_now)
-    ORDER BY remove_at LIMIT 1 FOR UPDATE SKIP LOCKED;
-  IF NOT FOUND THEN
-    RETURN 0;
-  END IF;
-  IF v_job.check_seconds IS NOT NULL AND v_job.finished_at IS NULL AND v_job.deleted_at IS NULL THEN
-    RETURN subscription_remove_batch(v_job, p_rows_max);
+  IF p_job.check_seconds IS NOT NULL AND p_job.finished_at IS NULL AND p_job.deleted_at IS NULL THEN
+    RETURN subscription_remove_batch(p_job, p_rows_max);
   END IF;
   WITH removed AS (
-    DELETE FROM job_videos WHERE job_id = v_job.id AND position = ANY (ARRAY(
-      SELECT position FROM job_videos WHERE job_id = v_job.id ORDER BY position LIMIT p_rows_max))
+    DELETE FROM job_videos WHERE job_id = p_job.id AND position = ANY (ARRAY(
+      SELECT position FROM job_videos WHERE job_id = p_job.id ORDER BY position LIMIT p_rows_max))
       RETURNING octet_length(entry) AS stored
   )
   SELECT count(*) AS videos, coalesce(sum(stored), 0) AS bytes INTO v_removed FROM removed;
-  IF v_removed.videos = 0 AND (v_job.deleted_at IS NOT NULL OR v_job.expires_at <= v_now - interval '7 days') THEN
-    DELETE FROM jobs WHERE id = v_job.id;
-    PERFORM source_release(v_job.source_id);
-    RETURN 1;
+  IF v_removed.videos < p_rows_max AND (p_job.deleted_at IS NOT NULL OR p_job.expires_at <= clock_now() - interval '7 days') THEN
+    DELETE FROM jobs WHERE id = p_job.id;
+    PERFORM source_release(p_job.source_id);
+    RETURN v_removed.videos + 1;
   END IF;
-  UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes,
-      remove_at = CASE WHEN v_removed.videos = 0 THEN expires_at + interval '7 days' ELSE remove_at END
-    WHERE id = v_job.id;
+  UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes, removed = removed + v_removed.videos,
+      remove_at = CASE WHEN v_removed.videos < p_rows_max THEN expires_at + interval '7 days' ELSE remove_at END
+    WHERE id = p_job.id;
   RETURN greatest(v_removed.videos, 1);
 END $$;

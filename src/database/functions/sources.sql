@@ -362,12 +362,10 @@ BEGIN
     GET DIAGNOSTICS v_again = ROW_COUNT;
   END IF;
   IF p_source.is_unread AND p_job.state = 'running' THEN
-    p_job.state := 'paused';
-    p_job.reason := p_source.reason;
+    p_job := job_transition(p_job, 'source', p_source.reason);
   ELSIF NOT p_source.is_unread AND p_job.state = 'paused'
     AND p_job.reason IN ('channel_not_found', 'playlist_not_found', 'upstream_blocked') THEN
-    p_job.state := 'running';
-    p_job.reason := NULL;
+    p_job := job_transition(p_job, 'source');
     v_again := 1;
   END IF;
   UPDATE jobs SET place = v_place, start_found = p_job.start_found, total = total + v_taken, last_position = last_position + v_taken,

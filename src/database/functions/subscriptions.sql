@@ -47,12 +47,9 @@ BEGIN
     job.labels := coalesce(p_request -> 'labels', job.labels);
   END IF;
   IF p_state = 'paused' THEN
-    job.state := 'paused';
-    job.reason := 'paused_by_caller';
+    job := job_transition(job, 'pause');
   ELSIF p_state = 'running' AND job.state = 'paused' THEN
-    job.state := 'running';
-    job.reason := NULL;
-    job.setbacks := 0;
+    job := job_transition(job, 'resume');
     -- One that was requested for a later time has not been made.
     IF job.check_requested_at IS NULL OR is_due(job.check_requested_at, make_interval(secs => p_seconds_min)) THEN
       job.check_requested_at := greatest(v_now, CASE WHEN job.check_requested_at <= v_now

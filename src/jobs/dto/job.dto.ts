@@ -115,7 +115,7 @@ export const JobResultsDto = z
   .meta({ id: 'JobResults' });
 export type JobResultsDto = z.infer<typeof JobResultsDto>;
 
-/** The states whose beginning is an event for webhooks, by the database function `job_changed`. */
+/** The states whose beginning is an event for webhooks, by the database function `job_transition`. */
 const REPORTED_STATES = ['completed', 'failed', 'paused', 'canceled'] as const;
 
 const JobEventData = z

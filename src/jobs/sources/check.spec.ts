@@ -22,7 +22,7 @@ describe('a check that has read nothing', () => {
   });
 
   it.each([
-    [{ type: 'busy', retryAfterSeconds: 40 } as const, { delaySeconds: 40, restarts: false }],
+    [{ type: 'busy', seconds: 40 } as const, { delaySeconds: 40, restarts: false }],
     [{ type: 'stopped', restartList: true } as const, { delaySeconds: 0, restarts: true }],
   ])('is no set-back when it was not sent, however long that takes: %j', (outcome, expected) => {
     const source = { header: CHANNEL, setbacks: 1, unreadSeconds: 4 * DAY, reason: 'list_incomplete' as const };

@@ -1,7 +1,6 @@
 import type { Channel, Playlist } from '../../domain/transcript.js';
 import type { SubscriptionReason } from '../subscription.js';
 import type { NoList } from '../work/list-reading.js';
-import { setbackDelaySeconds } from '../work/slice.js';
 import type { Walk, WalkStep } from './walk.js';
 
 /** A followed channel or playlist, of which a page is read, or what was found is taken by a turn of its subscriptions. */
@@ -54,6 +53,11 @@ const DAY_SECONDS = 86_400;
 /** After this time a list that cannot be read pauses its subscriptions. */
 const UNREAD_SECONDS_MAX = 3 * DAY_SECONDS;
 
+/** When a list is read again that could not be read: the pause doubles with each consecutive setback. */
+function setbackDelaySeconds(setbacks: number): number {
+  return Math.min(900, 30 * 2 ** Math.min(setbacks, 10));
+}
+
 /** Decides what a check that has read nothing makes of its source. What was not asked for is no setback. */
 export function failureOf(
   { reason, setbacks, unreadSeconds, header }: Pick<ClaimedSource, 'reason' | 'setbacks' | 'unreadSeconds' | 'header'>,
@@ -74,7 +78,7 @@ export function failureOf(
       return outcome.type === 'failed' ? failure : { ...failure, reason: named };
     }
     case 'busy':
-      return { ...stays, delaySeconds: outcome.retryAfterSeconds };
+      return { ...stays, delaySeconds: outcome.seconds };
     case 'stopped':
       return { ...stays, restarts: outcome.restartList };
   }

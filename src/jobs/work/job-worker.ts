@@ -8,9 +8,6 @@ import { SourceRunner } from '../sources/source-runner.js';
 import { SliceRunner } from './slice-runner.js';
 import { SliceRepository } from './slice.repository.js';
 
-/** Statements that remove results, of one round. */
-const REMOVALS_PER_ROUND = 20;
-
 /**
  * Runs the archive jobs and subscriptions in this process: claims in turn the source and the slice that are next over all
  * organizations, runs them, and looks for the next; when none is due it waits some seconds, or for a new job of this process. Slices are aborted when the process stops:
@@ -36,7 +33,7 @@ export class JobWorker implements OnApplicationBootstrap {
     this.slices = loops.create('job_slices', pauseMs, (stop) => this.runNext(stop));
     this.others = [
       loops.create('job_sweep', pauseMs, () => this.store.sweep()),
-      loops.create('job_removal', pauseMs, (stop) => this.remove(stop)),
+      loops.create('job_removal', pauseMs, () => this.remove()),
     ];
   }
 
@@ -70,8 +67,8 @@ export class JobWorker implements OnApplicationBootstrap {
     return source || slice ? 'again' : undefined;
   }
 
-  private async remove(stop: AbortSignal): Promise<void> {
-    for (let batch = 1; batch <= REMOVALS_PER_ROUND && !stop.aborted; batch++)
-      if ((await this.store.removeBatch()) === 0) return;
+  /** Without a pause while there is anything to remove. */
+  private async remove(): Promise<'again' | undefined> {
+    return (await this.store.removeBatch()) > 0 ? 'again' : undefined;
   }
 }

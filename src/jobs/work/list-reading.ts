@@ -26,7 +26,7 @@ export async function readList<Page>(
     if (error instanceof UpstreamError && error.code === 'upstream_blocked' && isSent) return { type: 'blocked' };
     // What was refused here, before it was sent, says nothing about the list.
     if (error instanceof UpstreamError && (error.code === 'upstream_busy' || error.code === 'upstream_blocked'))
-      return { type: 'busy', retryAfterSeconds: error.retryAfterSeconds ?? BUSY_SECONDS };
+      return { type: 'busy', seconds: error.retryAfterSeconds ?? BUSY_SECONDS };
     throw error;
   } finally {
     call.finish();

@@ -26,7 +26,7 @@ import { SliceRepository } from './slice.repository.js';
 import {
   dispositionOf,
   isBlocked,
-  isUsedUp,
+  outcomeOf,
   type ClaimedSlice,
   type Disposition,
   type ListedPage,
@@ -120,9 +120,9 @@ export class SliceReader {
     // After a block, one video finds out whether the platform serves the service again.
     const probes = slice.job.reason === 'upstream_blocked';
     let videos = await this.store.pendingVideos(slice.job.id, { count: probes ? 1 : SLICE_VIDEOS, random: probes });
-    if (videos.length === 0) return { type: 'nothing_due' };
+    if (videos.length === 0) return { type: 'unserved' };
     let plan = await this.plan(slice, videos, stop);
-    if ('type' in plan && isUsedUp(plan)) {
+    if ('type' in plan && plan.type === 'without_quota') {
       videos = await this.freeVideos(slice);
       if (videos.length > 0) plan = await this.plan(slice, videos, stop);
     }
@@ -138,8 +138,8 @@ export class SliceReader {
       const conditions = { blocked: isBlocked(read), stopped, nowMs: slice.nowMs, retry };
       const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
-      const free = plan.reservation === undefined;
-      const outcome: SliceOutcome = { type: 'read', videos: read, free, stopped, durationSeconds };
+      const isFree = plan.reservation === undefined;
+      const outcome: SliceOutcome = isFree ? { type: 'unserved' } : outcomeOf(read, { stopped, durationSeconds });
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
       const results = {
         reservation: plan.reservation,
@@ -173,7 +173,8 @@ export class SliceReader {
       return await this.transcripts.prepare({ source, ...job.request, again }, payer, options);
     } catch (error) {
       if (!(error instanceof PlanLimitExceededError)) throw error;
-      if (error.fitting === 0) return { type: 'without_quota', quota: error.decided };
+      const { used, limit } = error.decided;
+      if (error.fitting === 0) return { type: used < limit ? 'quota_reserved' : 'without_quota' };
       return this.plan(slice, videos.slice(0, error.fitting), stop);
     }
   }

@@ -17,7 +17,7 @@ import type { ChangedJob } from '../job-row.js';
 import { type NoList, readList } from './list-reading.js';
 import { SliceReader, type ReadSlice } from './slice-reader.js';
 import { SliceRepository } from './slice.repository.js';
-import { endOf, SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';
+import { SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';
 
 /**
  * `committed` slices are stored. One that `lost` its claim, or that `expired` with its reservation, is not stored and not
@@ -94,7 +94,7 @@ export class SliceRunner {
   }
 
   private async end(slice: ClaimedSlice, outcome: SliceOutcome): Promise<Stored> {
-    return { changed: await this.store.commitSlice(slice, endOf(slice, outcome)), counts: {} };
+    return { changed: await this.store.commitSlice(slice, outcome), counts: {} };
   }
 
   private async commit(slice: ClaimedSlice, read: ReadSlice, stop: AbortSignal): Promise<Stored> {
@@ -120,7 +120,7 @@ export class SliceRunner {
       results.reservation?.leaseEndsAtMs ?? performance.now() + this.environment.REQUEST_DEADLINE_SECONDS * 1000;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.store.commitSlice(slice, endOf(slice, outcome), results);
+        return await this.store.commitSlice(slice, outcome, results);
       } catch (error) {
         const delayMs = retryDelayMs(attempt);
         if (stop.aborted || !isDatabaseUnavailable(error) || performance.now() + delayMs > untilMs) throw error;

@@ -17,7 +17,7 @@ import {
   type ClaimedSlice,
   type ListedPage,
   type PendingVideo,
-  type SliceEnd,
+  type SliceOutcome,
   type VideoResults,
 } from './slice.js';
 
@@ -86,7 +86,8 @@ export class SliceRepository {
       (Pick<PendingVideo, 'position' | 'retries'> & { video_id: string; upload: string; error_code: string | null })[]
     >(
       `SELECT position, video_id, upload, retries, error_code FROM job_videos
-         WHERE job_id = $1 AND state = 'pending' AND (retry_at IS NULL OR retry_at <= clock_now())
+         WHERE job_id = $1 AND state = 'pending' AND (retry_at IS NULL OR is_due(retry_at, (
+           SELECT job_longest(jobs) FROM jobs WHERE id = $1)))
          ORDER BY ${random ? 'random()' : 'position'} LIMIT $2`,
       [jobId, count],
     );
@@ -139,14 +140,15 @@ export class SliceRepository {
    */
   async commitSlice(
     { job, claim, organizationId }: ClaimedSlice,
-    { state, reason, delaySeconds, setbacks, restartList }: SliceEnd,
+    outcome: SliceOutcome,
     results?: VideoResults,
   ): Promise<(ChangedJob & { charged: number }) | undefined> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
     const { reservation, fetched = 0, videos = [], entries = Buffer.alloc(0), kept } = results ?? {};
     const keep = results === undefined ? '' : ', library_keep(result.job, $7, $8, $9)';
     const statement = `SELECT result.charged, ${CHANGED}${keep} FROM job_commit_slice($1, $2, $3, $4, $5, $6) result`;
-    const end = { state, reason, delay_seconds: delaySeconds, setbacks, restart_list: restartList };
+    const seconds = 'seconds' in outcome ? outcome.seconds : 0;
+    const end = { outcome: outcome.type, seconds, restart_list: 'restartList' in outcome && outcome.restartList };
     const slice = JSON.stringify({ ...end, reservation_id: reservation?.id, fetched, videos });
     const values: unknown[] = [job.id, claim, slice, entries, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
     const parameters = kept && keptParameters(kept);
@@ -190,9 +192,9 @@ export class SliceRepository {
   waiting(): Promise<WaitingJobs[]> {
     return this.database.query<WaitingJobs[]>(
       `SELECT greatest(0, (SELECT extract(epoch FROM clock_now() - next_run_at) FROM jobs
-                WHERE next_run_at <= (SELECT clock_now()) AND (claim IS NULL OR claimed_until <= clock_now())
+                WHERE next_run_at <= (SELECT clock_now()) AND (claim IS NULL OR is_due(claimed_until, interval '2 hours'))
                 ORDER BY next_run_at LIMIT 1), (SELECT extract(epoch FROM clock_now() - next_check_at) FROM sources
-                WHERE next_check_at <= (SELECT clock_now()) AND (claim IS NULL OR claimed_until <= clock_now())
+                WHERE next_check_at <= (SELECT clock_now()) AND (claim IS NULL OR is_due(claimed_until, interval '2 hours'))
                 ORDER BY next_check_at LIMIT 1))::double precision AS oldest_due_seconds,
               coalesce((SELECT max(setbacks) FROM jobs
                 WHERE finished_at IS NULL AND state <> 'paused' AND setbacks > 0 AND check_seconds IS NULL), 0) AS setbacks_max`,

@@ -2,8 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { NO_DETAILS, unlistedVideo, type Upload, type VideoFailureCode } from '../../domain/transcript.js';
 import { archiveRetry, followedRetry } from '../../transcripts/finality.js';
 import { entryOf, failedEntry, type Entry } from '../../transcripts/delivery/transcript-events.js';
-import { NEW_JOB_EXAMPLE } from '../dto/job.dto.js';
-import { dispositionOf, endOfJob, isBlocked, type ReadVideo, type SliceEnd, type SliceOutcome } from './slice.js';
+import { dispositionOf, isBlocked, outcomeOf, type ReadVideo, type SliceOutcome } from './slice.js';
 
 const TEXT = { deflated: Buffer.alloc(0), jsonBytes: 2, crc32: 0 };
 
@@ -33,8 +32,8 @@ function disposition(entry: Entry, { retries = 0, givenUp = false, blocked = fal
   return dispositionOf(video(entry, retries, givenUp), conditions);
 }
 
-function end(videos: readonly ReadVideo[], { setbacks = 0, stopped = false, durationSeconds = 3 } = {}): SliceEnd {
-  return endOfJob({ job: NEW_JOB_EXAMPLE, setbacks }, { type: 'read', videos, free: false, stopped, durationSeconds });
+function outcome(videos: readonly ReadVideo[], { stopped = false, durationSeconds = 3 } = {}): SliceOutcome {
+  return outcomeOf(videos, { stopped, durationSeconds });
 }
 
 describe('a video after a slice', () => {
@@ -104,77 +103,27 @@ describe('the service is blocked', () => {
   });
 });
 
-describe('a job after a slice', () => {
-  const goesOn: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks: 0, restartList: false };
-  const paused = { state: 'paused', reason: 'upstream_blocked' } as const;
-
-  it('pauses while the service is blocked, twice as long each time, up to 15 minutes', () => {
-    const ends = [0, 1, 2, 4, 5, 2_000].map((setbacks) => end([KNOWN_BLOCK], { setbacks }));
-    expect(ends.map(({ delaySeconds }) => delaySeconds)).toEqual([30, 60, 120, 480, 900, 900]);
-    expect(ends[0]).toEqual({ ...goesOn, ...paused, delaySeconds: 30, setbacks: 1 });
+describe('a slice of videos', () => {
+  it('is blocked while the service is', () => {
+    expect(outcome([KNOWN_BLOCK])).toEqual({ type: 'blocked' });
   });
 
-  it('goes on at once when something was served or nothing failed', () => {
-    expect(end([KNOWN_BLOCK, FAILED, FETCHED], { setbacks: 2 })).toEqual(goesOn);
-    expect(end([CACHED], { setbacks: 2 })).toEqual(goesOn);
+  it('was served when something was, and asked for nothing when only the cache served', () => {
+    expect(outcome([KNOWN_BLOCK, FAILED, FETCHED])).toEqual({ type: 'served', seconds: 0 });
+    expect(outcome([CACHED])).toEqual({ type: 'unserved' });
   });
 
-  it('waits after a slice in which nothing was served, and not after a stop', () => {
+  it('has failed when nothing was served, unless it was stopped', () => {
     for (const failure of [FAILED, REFUSED, video(failed('upstream_timeout'), 0, true)])
-      expect(end([failure, CACHED], { setbacks: 2 })).toEqual({ ...goesOn, delaySeconds: 120, setbacks: 3 });
-    expect(end([FAILED], { setbacks: 2, stopped: true })).toEqual({ ...goesOn, setbacks: 2 });
+      expect(outcome([failure, CACHED])).toEqual({ type: 'failed' });
+    expect(outcome([FAILED], { stopped: true })).toEqual({ type: 'stopped' });
   });
 
-  it('waits for the first video that the service can read again when it holds back', () => {
-    const videos = [video(failed('upstream_busy', 40)), video(failed('upstream_busy', 20)), FETCHED];
-    const delays = [0, 15, 25].map((durationSeconds) => end(videos, { durationSeconds }).delaySeconds);
-    expect(delays).toEqual([20, 5, 1]);
+  it('states when the first video can be read that the service holds back', () => {
+    const held = [video(failed('upstream_busy', 40)), video(failed('upstream_busy', 20))];
+    expect(outcome(held)).toEqual({ type: 'busy', seconds: 17 });
+    expect([0, 15, 25].map((durationSeconds) => outcome([...held, FETCHED], { durationSeconds }))).toEqual(
+      [20, 5, 1].map((seconds) => ({ type: 'served', seconds })),
+    );
   });
-
-  it.each<[what: string, outcome: SliceOutcome, expected: SliceEnd]>([
-    ['nothing was read', { type: 'nothing_due' }, { ...goesOn, ...paused, setbacks: 3 }],
-    ['the process stopped', { type: 'stopped', restartList: false }, { ...goesOn, ...paused, setbacks: 3 }],
-    [
-      'the pace held the list back',
-      { type: 'busy', retryAfterSeconds: 40 },
-      { ...goesOn, ...paused, delaySeconds: 40, setbacks: 3 },
-    ],
-    [
-      'the slice failed',
-      { type: 'failed', restartList: false },
-      { ...goesOn, ...paused, delaySeconds: 240, setbacks: 4 },
-    ],
-    [
-      'only the cache served',
-      {
-        type: 'read',
-        videos: [CACHED, video(failed('video_private'))],
-        free: true,
-        stopped: false,
-        durationSeconds: 3,
-      },
-      { ...goesOn, ...paused, setbacks: 3 },
-    ],
-    [
-      'other calls hold the quota',
-      { type: 'without_quota', quota: { limit: 5, used: 4 } },
-      { ...goesOn, ...paused, delaySeconds: 5, setbacks: 3 },
-    ],
-    [
-      'a video was served',
-      { type: 'read', videos: [FETCHED], free: false, stopped: false, durationSeconds: 3 },
-      goesOn,
-    ],
-    [
-      'the organization was deleted',
-      { type: 'organization_deleted' },
-      { ...goesOn, state: 'canceled', delaySeconds: null },
-    ],
-  ])(
-    'that is paused for a block ends the pause only when something was served or it ends: %s',
-    (_what, outcome, expected) => {
-      const job = { ...NEW_JOB_EXAMPLE, ...paused };
-      expect(endOfJob({ job, setbacks: 3 }, outcome)).toEqual(expected);
-    },
-  );
 });

@@ -1,4 +1,3 @@
-import type { QuotaCounts } from '../../domain/errors.js';
 import type { Plan } from '../../domain/plan.js';
 import type { Channel, Playlist, Upload, VideoFailureCode } from '../../domain/transcript.js';
 import type { UploadsListPage } from '../../platform/video-platform.js';
@@ -7,7 +6,6 @@ import { RETRY_DELAYS_SECONDS, uploadAgeSeconds, type FailedTry, type Retry } fr
 import type { KeptText } from '../../transcripts/kept/kept-text.js';
 import { type Entry, statesBlock } from '../../transcripts/delivery/transcript-events.js';
 import type { ChangedJob } from '../job-row.js';
-import type { JobReason } from '../job.js';
 
 /** How long a claim outlasts the deadline of what it is for: as long as the reservation of a slice, which is made after it. */
 export const CLAIM_MARGIN_SECONDS = 15;
@@ -83,47 +81,21 @@ export interface VideoResults {
 /** The SQLSTATE of a slice whose reservation ended before it was stored. */
 export const SLICE_EXPIRED = 'CT001';
 
+/** What a slice found out. The database decides what that makes of its job: `job_transition`. */
 export type SliceOutcome =
-  | { type: 'organization_deleted' | 'plan_excludes' | 'nothing_due' }
+  | { type: 'organization_deleted' | 'plan_excludes' }
   | { type: 'blocked' }
   | { type: 'channel_not_found' | 'playlist_not_found' }
+  /** Nothing was due, or everything was read without the platform. */
+  | { type: 'unserved' }
   /** The list is read again from its first page when the platform rejects where it goes on. */
-  | { type: 'stopped' | 'failed'; restartList: boolean }
-  /** A list was not asked for, because the pace could not serve it in time, or every egress is refused. */
-  | { type: 'busy'; retryAfterSeconds: number }
-  /** Not even one video fits into the quota, or into what the key may use of it. */
-  | { type: 'without_quota'; quota: Pick<QuotaCounts, 'limit' | 'used'> }
-  /**
-   * @param free nothing had to be fetched
-   * @param durationSeconds the pace states at the start of the slice when it can serve what it holds back
-   */
-  | {
-      type: 'read';
-      videos: readonly Pick<ReadVideo, 'entry'>[];
-      free: boolean;
-      stopped: boolean;
-      durationSeconds: number;
-    };
-
-/** What a slice makes of its job, unless the job is complete or was canceled. */
-export interface SliceEnd {
-  /** Null when the job goes on. */
-  state: 'paused' | 'failed' | 'canceled' | null;
-  reason: JobReason | null;
-  /** Until the next slice; null for none. */
-  delaySeconds: number | null;
-  setbacks: number;
-  /** Reads the list again from its first page. */
-  restartList: boolean;
-}
-
-const SETBACK_DELAY_SECONDS = 30;
-const SETBACK_DELAY_SECONDS_MAX = 900;
-
-/** When a slice is tried again that the platform did not serve: the pause doubles with each consecutive setback. */
-export function setbackDelaySeconds(setbacks: number): number {
-  return Math.min(SETBACK_DELAY_SECONDS_MAX, SETBACK_DELAY_SECONDS * 2 ** Math.min(setbacks, 10));
-}
+  | { type: 'stopped' | 'failed'; restartList?: boolean }
+  /** Nothing was asked of the platform, because the pace could not serve it in time, or every egress is refused. */
+  | { type: 'busy'; seconds: number }
+  /** The platform served or judged a video. What it holds back can be read after the seconds. */
+  | { type: 'served'; seconds: number }
+  /** Not even one video fits into the quota, or into what the key may use of it: it is used up, or other calls hold the rest. */
+  | { type: 'without_quota' | 'quota_reserved' };
 
 /** When a list that ended incomplete is read again, by how often that added nothing. */
 export function listRetrySeconds(setbacks: number): number {
@@ -132,10 +104,6 @@ export function listRetrySeconds(setbacks: number): number {
 
 /** Of a video or list whose failure does not say when a retry can succeed. */
 export const BUSY_SECONDS = 30;
-/** Other calls hold the rest of the quota, for as long as they run. */
-const RESERVED_SECONDS = 5;
-/** Without quota, what costs nothing is looked for again. */
-const FREE_SECONDS = 3_600;
 
 export interface ReadVideo extends PendingVideo {
   entry: Entry;
@@ -179,70 +147,25 @@ export function dispositionOf(
   return retry({ code, retries, lastCode, ageSeconds }) ?? 'decided';
 }
 
-/** Whether the quota is used up, not only reserved by other calls. */
-export function isUsedUp(outcome: SliceOutcome): boolean {
-  return outcome.type === 'without_quota' && outcome.quota.used >= outcome.quota.limit;
-}
-
-const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks: 0, restartList: false };
-/** Until something outside of the job changes. */
-const STOPS: SliceEnd = { ...GOES_ON, delaySeconds: null };
-const BLOCKED = { state: 'paused', reason: 'upstream_blocked' } as const;
-const WITHOUT_QUOTA = { state: 'paused', reason: 'plan_limit_exceeded', delaySeconds: FREE_SECONDS } as const;
-
-/** Decides what a slice makes of its job; a block does not pause a subscription. */
-export function endOf(
-  slice: Pick<ClaimedSlice, 'job' | 'setbacks' | 'isSubscription'>,
-  outcome: SliceOutcome,
-): SliceEnd {
-  const end = endOfJob(slice, outcome);
-  return slice.isSubscription && end.reason === 'upstream_blocked' ? { ...end, state: null } : end;
-}
-
-export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, outcome: SliceOutcome): SliceEnd {
-  // A pause for a block goes on until the platform has served a slice, and one for the quota until something was reserved.
-  const { reason } = job;
-  const unserved: SliceEnd =
-    reason === 'upstream_blocked' || reason === 'plan_limit_exceeded'
-      ? { ...GOES_ON, state: 'paused', reason, setbacks }
-      : GOES_ON;
-  const setback = { ...unserved, delaySeconds: setbackDelaySeconds(setbacks), setbacks: setbacks + 1 };
-  switch (outcome.type) {
-    case 'organization_deleted':
-      return { ...STOPS, state: 'canceled' };
-    case 'plan_excludes':
-      return { ...STOPS, state: 'paused', reason: 'plan_changed' };
-    case 'channel_not_found':
-    case 'playlist_not_found':
-      return { ...STOPS, state: 'failed', reason: outcome.type };
-    case 'without_quota':
-      if (!isUsedUp(outcome)) return { ...unserved, delaySeconds: RESERVED_SECONDS };
-      return { ...GOES_ON, ...WITHOUT_QUOTA, ...(job.request.onQuota === 'fail' && { state: 'failed' }) };
-    case 'blocked':
-      return { ...setback, ...BLOCKED };
-    case 'nothing_due':
-      return unserved;
-    case 'stopped':
-      return { ...unserved, setbacks, restartList: outcome.restartList };
-    case 'busy':
-      return { ...unserved, setbacks, delaySeconds: outcome.retryAfterSeconds };
-    case 'failed':
-      return { ...setback, restartList: outcome.restartList };
-    case 'read': {
-      const { videos, free, stopped, durationSeconds } = outcome;
-      if (free) return unserved;
-      if (isBlocked(videos)) return { ...setback, ...BLOCKED };
-      const served = videos.some(isServed);
-      const goesOn = served ? GOES_ON : unserved;
-      const failures = videos.flatMap(({ entry }) => (entry.ok ? [] : [entry.error]));
-      const busy = failures.filter(({ code }) => code === 'upstream_busy');
-      if (busy.length > 0) {
-        const waitSeconds = Math.min(...busy.map(({ retryAfterSeconds = BUSY_SECONDS }) => retryAfterSeconds));
-        return { ...goesOn, delaySeconds: Math.max(1, waitSeconds - durationSeconds) };
-      }
-      // One in which something failed and the platform served nothing is a setback.
-      if (served || failures.length === 0) return goesOn;
-      return stopped ? { ...unserved, setbacks } : setback;
-    }
-  }
+/**
+ * What the videos that a slice read say about it. One in which something failed and the platform served nothing has failed, unless
+ * it was stopped.
+ *
+ * @param slice.durationSeconds the pace states at the start of the slice when it can serve what it holds back
+ */
+export function outcomeOf(
+  videos: readonly Pick<ReadVideo, 'entry'>[],
+  { stopped, durationSeconds }: { stopped: boolean; durationSeconds: number },
+): SliceOutcome {
+  if (isBlocked(videos)) return { type: 'blocked' };
+  const served = videos.some(isServed);
+  const failures = videos.flatMap(({ entry }) => (entry.ok ? [] : [entry.error]));
+  const waits = failures
+    .filter(({ code }) => code === 'upstream_busy')
+    .map(({ retryAfterSeconds = BUSY_SECONDS }) => retryAfterSeconds);
+  const seconds = waits.length > 0 ? Math.max(1, Math.min(...waits) - durationSeconds) : 0;
+  if (served) return { type: 'served', seconds };
+  if (waits.length > 0) return { type: 'busy', seconds };
+  if (failures.length === 0) return { type: 'unserved' };
+  return { type: stopped ? 'stopped' : 'failed' };
 }
