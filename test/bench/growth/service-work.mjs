@@ -76,6 +76,7 @@ export class ServiceWork {
         await this.#job(bigJobId);
         await this.#request('DELETE', `/subscriptions/${await this.#subscription()}`);
         await this.#webhook(webhookId);
+        await this.#feedLink();
         await this.#operator(organizationId);
       }
       await this.#dueJob();
@@ -95,6 +96,7 @@ export class ServiceWork {
       await this.#until('the subscription was checked again', () =>
         this.#has('SELECT FROM jobs WHERE id = $1 AND next_check_at > now() AND claim IS NULL', [id]),
       );
+      await this.#library(id);
       await this.#slices(SLICES);
     };
     await this.#run(working, { JOB_CONCURRENCY: '2' });
@@ -117,6 +119,25 @@ export class ServiceWork {
     await this.#request('PATCH', `/subscriptions/${id}`, { body: { checkMinutes: 30 } });
     await this.#post(`/subscriptions/${id}/check`);
     return id;
+  }
+
+  async #feedLink() {
+    const { id, url } = await this.#post('/feed-links', {});
+    await this.#get('/feed-links');
+    await this.#get(new URL(url).pathname.replace('.atom', '.json'));
+    await this.#request('DELETE', `/feed-links/${id}`);
+  }
+
+  /** Keeps what a subscription has, searches it, and deletes it. */
+  async #library(subscriptionId) {
+    await this.#request('PATCH', `/subscriptions/${subscriptionId}`, { body: { keep: true } });
+    await this.#until('the results are kept', () =>
+      this.#has('SELECT FROM library_texts JOIN jobs USING (organization_id) WHERE jobs.id = $1', [subscriptionId]),
+    );
+    const { videos } = await this.#get('/library/videos?limit=1');
+    for (const sort of ['relevance', 'newest']) await this.#get(`/library/search?q=bench&sort=${sort}`);
+    await this.#request('DELETE', `/library/videos/${videos[0].videoId}`);
+    await this.#request('DELETE', '/library?channel=@bench-100x10');
   }
 
   async #webhook(webhookId) {
