@@ -31,7 +31,7 @@ type StoredRow = KeptTextRow & { sequence: number; video_id: string; upload: str
 /** One of the jobs whose results are to be kept. */
 const NEXT_JOB = `
   SELECT job.id, job.organization_id, job.request, job.channel, backlog.sequence AS kept_sequence, backlog.begun
-    FROM library_backlog backlog JOIN jobs job ON job.id = backlog.job_id ORDER BY random() LIMIT 1`;
+    FROM (SELECT * FROM library_backlog ORDER BY random() LIMIT 1) backlog JOIN jobs job ON job.id = backlog.job_id`;
 
 /** The next result of a job $1 after $2 whose text its organization $3 does not keep for the languages $4. */
 const NEXT_RESULT = `

@@ -82,6 +82,7 @@ export class ServiceWork {
         for (const id of [await this.#subscription(), await this.#subscription()])
           await this.#request('DELETE', `/subscriptions/${id}`);
         await this.#webhook(webhookId);
+        await this.#feedLink();
         await this.#operator(organizationId);
       }
       await this.#dueJob();
@@ -92,7 +93,20 @@ export class ServiceWork {
       );
     });
     const working = async () => {
+<<<<<<< HEAD
       await this.#checks(organizationId);
+=======
+      const id = await this.#subscription();
+      await this.#until('the subscription has results', () =>
+        this.#has('SELECT FROM jobs WHERE id = $1 AND succeeded + failed > 0', [id]),
+      );
+      const due = 'UPDATE jobs SET next_check_at = now(), next_run_at = now() WHERE id = $1';
+      await this.#client.query(due, [id]);
+      await this.#until('the subscription was checked again', () =>
+        this.#has('SELECT FROM jobs WHERE id = $1 AND next_check_at > now() AND claim IS NULL', [id]),
+      );
+      await this.#library(id);
+>>>>>>> main
       await this.#slices(SLICES);
     };
     await this.#run(working, { JOB_CONCURRENCY: '2' });
@@ -146,6 +160,25 @@ export class ServiceWork {
     await this.#request('PATCH', `/subscriptions/${id}`, { body: { checkMinutes: 30 } });
     await this.#post(`/subscriptions/${id}/check`);
     return id;
+  }
+
+  async #feedLink() {
+    const { id, url } = await this.#post('/feed-links', {});
+    await this.#get('/feed-links');
+    await this.#get(new URL(url).pathname.replace('.atom', '.json'));
+    await this.#request('DELETE', `/feed-links/${id}`);
+  }
+
+  /** Keeps what a subscription has, searches it, and deletes it. */
+  async #library(subscriptionId) {
+    await this.#request('PATCH', `/subscriptions/${subscriptionId}`, { body: { keep: true } });
+    await this.#until('the results are kept', () =>
+      this.#has('SELECT FROM library_texts JOIN jobs USING (organization_id) WHERE jobs.id = $1', [subscriptionId]),
+    );
+    const { videos } = await this.#get('/library/videos?limit=1');
+    for (const sort of ['relevance', 'newest']) await this.#get(`/library/search?q=bench&sort=${sort}`);
+    await this.#request('DELETE', `/library/videos/${videos[0].videoId}`);
+    await this.#request('DELETE', '/library?channel=@bench-100x10');
   }
 
   async #webhook(webhookId) {

@@ -16,7 +16,7 @@ import { Canary } from '../harness/canary.js';
 import { describe, type FuzzRequest } from './fuzz/fuzz-request.js';
 
 const REQUESTS = 12_000;
-const REQUESTS_SHORT = 4_000;
+const REQUESTS_SHORT = 6_000;
 const AT_ONCE = 12;
 const DEADLINE_SECONDS = 5;
 const LEAVING_MS = 5;

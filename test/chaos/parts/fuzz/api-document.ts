@@ -41,7 +41,10 @@ export const WEBHOOKS = '/webhooks';
 export const JOBS = '/jobs';
 export const MCP = '/mcp';
 /** Routes whose parameter may contain slashes. */
-const WITH_RAW_URL = [TRANSCRIPTS, '/videos/{id}/transcript', '/channels/{id}/uploads', '/playlists/{id}/transcripts'];
+const WITH_RAW_URL = [
+  ...[TRANSCRIPTS, '/channels/{id}/uploads', '/videos/{id}/transcript'],
+  ...['/playlists/{id}/transcripts', '/playlists/{id}/videos'],
+];
 
 /** The OpenAPI document of a running service, to generate requests from and to validate responses against. */
 export class ApiDocument {

@@ -17,6 +17,18 @@ export interface Known {
   receiver: string;
 }
 
+/** Valid values of parameters and fields whose schema says less than their rule. */
+const VALID_TEXTS: Readonly<Record<string, string>> = {
+  ...{
+    languages: 'en,de',
+    kinds: 'video,short',
+    include: 'tags',
+    publishedAfter: '2026-01-01',
+    q: 'tide',
+    language: 'en',
+  },
+};
+
 /** Requests generated from the OpenAPI document, valid and slightly invalid. */
 export class ByDocument {
   constructor(
@@ -60,8 +72,9 @@ export class ByDocument {
     const { random } = this;
     const pairs: string[] = [];
     for (const { name, in: place, schema, example } of parameters) {
-      if (place !== 'query' || random.often(0.4)) continue;
-      const valid = name === 'limit' ? 1 + random.below(4) : (example ?? this.valid(schema));
+      // Documents are another form of the response, which is refused with most `Accept` headers.
+      if (place !== 'query' || random.often(name === 'as' ? 0.9 : 0.4)) continue;
+      const valid = name === 'limit' ? 1 + random.below(4) : (example ?? VALID_TEXTS[name] ?? this.valid(schema));
       const value = random.often(0.8) ? valid : random.pick(NASTY_TEXTS);
       pairs.push(`${name}=${random.often(0.97) ? encode(value) : random.pick(['%zz', '%ff', '%00', '+', '%25'])}`);
       if (random.often(0.03)) pairs.push(`${name}=${encode(value)}`);
@@ -147,7 +160,9 @@ export class ByDocument {
       const properties = Object.entries(schema.properties).filter(
         ([name]) => schema.required?.includes(name) === true || random.often(0.5),
       );
-      return Object.fromEntries(properties.map(([name, property]) => [name, this.valid(property)]));
+      return Object.fromEntries(
+        properties.map(([name, property]) => [name, VALID_TEXTS[name] ?? this.valid(property)]),
+      );
     }
     if (schema.example !== undefined && random.often(0.6)) return schema.example;
     const { minimum = 0, maximum = 1_000_000 } = schema;

@@ -11,7 +11,7 @@ const ANYWHERE = new Set([400, 404, 405, 408, 431]);
 const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
 const DOCS = /^\/docs(?:-json$|\/[A-Za-z0-9][A-Za-z0-9._-]*$|$)/;
 const RAW_PAGE_URL = new RegExp(
-  `^(?<page>/(?:videos|playlists)/(?:https?://?)?${PAGE_HOST}/[^?]*)(?<!/transcripts?)\\?(?<rest>[^/]*/transcripts?(?:\\?.*)?)$`,
+  `^(?<page>/(?:videos|playlists)/(?:https?://?)?${PAGE_HOST}/[^?]*)(?<!/(?:transcripts?|videos))\\?(?<rest>[^/]*/(?:transcripts?|videos)(?:\\?.*)?)$`,
   'is',
 );
 
@@ -62,7 +62,7 @@ export class ResponseCheck {
   }
 
   private successFault(
-    { method, target, credential }: FuzzRequest,
+    { method, target, credential, body: sent }: FuzzRequest,
     { status, headers }: HttpResponse,
     body: string | undefined,
     routes: readonly Route[],
@@ -82,7 +82,8 @@ export class ResponseCheck {
     const schema = (content?.[type] ?? others?.[type])?.schema;
     if (!schema) return ['schema', `not a type that the document names: ${type}`];
     if (type === 'text/event-stream') return eventsFault(body);
-    if (type === 'application/x-ndjson') return this.linesFault(route, body);
+    const asDocuments = /[?&]as=documents/.test(target) || /"as":\s*"documents"/.test(String(sent));
+    if (type === 'application/x-ndjson') return asDocuments ? this.documentsFault(body) : this.linesFault(route, body);
     return type === 'application/json' ? this.jsonFault(route, schema, parseJson(body)) : undefined;
   }
 
@@ -119,6 +120,16 @@ export class ResponseCheck {
     const transcripts = transcriptsOf(value);
     const [broken] = transcripts ? brokenIdentities(transcripts) : ['no results'];
     return broken === undefined ? undefined : ['schema', broken];
+  }
+
+  /** Each line is a piece of a text, or a video without one. */
+  private documentsFault(body: string): Fault {
+    for (const line of body.split('\n').filter(Boolean).map(parseJson)) {
+      const schema = at(line, 'error') === undefined ? 'Document' : 'FailedDocument';
+      const wrong = this.document.mismatch({ $ref: `#/components/schemas/${schema}` }, line);
+      if (wrong !== undefined) return ['schema', wrong];
+    }
+    return undefined;
   }
 
   /** Each line is an event; together they are the response in JSON. */
