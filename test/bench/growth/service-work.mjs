@@ -93,26 +93,13 @@ export class ServiceWork {
       );
     });
     const working = async () => {
-<<<<<<< HEAD
-      await this.#checks(organizationId);
-=======
-      const id = await this.#subscription();
-      await this.#until('the subscription has results', () =>
-        this.#has('SELECT FROM jobs WHERE id = $1 AND succeeded + failed > 0', [id]),
-      );
-      const due = 'UPDATE jobs SET next_check_at = now(), next_run_at = now() WHERE id = $1';
-      await this.#client.query(due, [id]);
-      await this.#until('the subscription was checked again', () =>
-        this.#has('SELECT FROM jobs WHERE id = $1 AND next_check_at > now() AND claim IS NULL', [id]),
-      );
-      await this.#library(id);
->>>>>>> main
+      await this.#library(await this.#checks(organizationId));
       await this.#slices(SLICES);
     };
     await this.#run(working, { JOB_CONCURRENCY: '2' });
   }
 
-  /** Checks of one source: the first for a subscription, later ones, one that is refused, and one of a channel's name. */
+  /** Checks of one source: the first for a subscription, whose ID is returned, later ones, one that is refused, and one of a channel's name. */
   async #checks(organizationId) {
     const id = await this.#subscription();
     await this.#until('the subscription has results', async () => {
@@ -131,6 +118,7 @@ export class ServiceWork {
     await this.#until('the channel is found by its name', () =>
       this.#has('SELECT FROM jobs WHERE id = $1 AND source_id <> $2', [id, SUBSCRIBED]),
     );
+    return id;
   }
 
   async #check(id, change) {
