@@ -16,3 +16,9 @@ export function goal(what, value, { atMost, atLeast, unit = '' }) {
   const bound = atMost === undefined ? `at least ${atLeast}${unit}` : `at most ${atMost}${unit}`;
   return { what, value, unit, bound, result: Number.isNaN(value) ? 'not measured' : met ? 'met' : 'missed' };
 }
+
+/** The value that a share of the values does not exceed. */
+export function percentile(values, share) {
+  const sorted = [...values].sort((one, other) => one - other);
+  return sorted[Math.ceil(sorted.length * share) - 1];
+}

@@ -8,6 +8,7 @@ import { cold } from './parts/cold.mjs';
 import { due } from './parts/due.mjs';
 import { follow } from './parts/follow.mjs';
 import { growth } from './parts/growth.mjs';
+import { library } from './parts/library.mjs';
 import { overload } from './parts/overload.mjs';
 import { survival } from './parts/survival.mjs';
 import { BENCH, killAll, stopAll } from './processes.mjs';
@@ -15,7 +16,7 @@ import { print, printConditions } from './report.mjs';
 import { startServer } from '../database/programs/server.mjs';
 import { makeKey } from './environment.mjs';
 
-const PARTS = { cold, cached, overload, survival, growth, follow, due };
+const PARTS = { cold, cached, overload, survival, growth, library, follow, due };
 const MINUTES_MAX = 30;
 const RUNS = 5;
 

@@ -47,6 +47,11 @@ export class StatementLog {
    * runs
    */
   async during(work) {
+    return summaryOf(await this.plansDuring(work));
+  }
+
+  /** The plan of each statement that the service ran during some work, in their order. */
+  async plansDuring(work) {
     const start = (await stat(this.#file)).size;
     await work();
     const marker = randomUUID();
@@ -55,7 +60,7 @@ export class StatementLog {
     );
     for (;;) {
       const { lines, isComplete } = await this.#read(start, marker);
-      if (isComplete) return summaryOf(lines);
+      if (isComplete) return lines.flatMap((line) => planOf(line) ?? []);
       await sleep(100);
     }
   }
@@ -70,24 +75,29 @@ export class StatementLog {
   }
 }
 
+/** Undefined for a line that is about something else. */
+function planOf(line) {
+  const { message, pid } = JSON.parse(line);
+  const [, ms, plan] = /^duration: ([\d.]+) ms {2}plan:\n(.*)$/s.exec(message) ?? [];
+  if (plan === undefined) return undefined;
+  const { 'Query Text': text, Plan: top } = JSON.parse(plan);
+  return { pid, ms: Number(ms), text, top, blocks: top['Shared Hit Blocks'] + top['Shared Read Blocks'] };
+}
+
 /**
  * The first run of a statement on a connection also reads the catalog, to prepare the functions that it calls. It is kept
  * apart from the later ones, and only compared when no connection ran the statement twice. A later run can be the first that needs some
  * statement of a function, so the lower quartile is compared: what grows makes every run more expensive.
  */
-function summaryOf(lines) {
+function summaryOf(plans) {
   const statements = new Map();
-  for (const line of lines) {
-    const { message, pid } = JSON.parse(line);
-    const [, plan] = /^duration: [\d.]+ ms {2}plan:\n(.*)$/s.exec(message) ?? [];
-    if (plan === undefined) continue;
-    const { 'Query Text': text, Plan: top } = JSON.parse(plan);
+  for (const { pid, text, top, blocks } of plans) {
     const isEmpty = top['Actual Rows'] === 0 && top['Node Type'] !== 'ModifyTable';
     const key = text.replace(/\s+/g, ' ').trim() + (isEmpty ? NO_ROWS : '');
     const found = statements.get(key) ?? { connections: new Set(), first: [], later: [] };
     statements.set(key, found);
     const runs = found.connections.has(pid) ? found.later : found.first;
-    runs.push(top['Shared Hit Blocks'] + top['Shared Read Blocks']);
+    runs.push(blocks);
     found.connections.add(pid);
   }
   return new Map(
