@@ -56,52 +56,42 @@ interface TextRow extends KeptTextRow {
   video: string;
 }
 
-/** The text is in the library of the organization $1, and has what a filter wants: $2 label, $3 channels, $4 language, $5 time. */
-const WANTED = `
-  text.organization_id = $1 AND text.deleted_at IS NULL AND ($2::text IS NULL OR $2 = ANY (text.labels))
-    AND ($3::text[] IS NULL OR text.channel_id = ANY ((SELECT library_channels($1, $3))::text[]))`;
-
-/** A passage that matches $6. */
-const MATCHING = `
-  FROM library_passages passage JOIN library_texts text ON text.id = passage.text_id
-  WHERE passage.organization_id = $1 AND passage.words @@ $6::tsquery AND ${WANTED}
-    AND ($4::text IS NULL OR lower(passage.language) = lower($4) OR lower(passage.language) LIKE lower($4) || '-%')
-    AND ($5::timestamptz IS NULL OR passage.published_at >= $5)`;
-
 const COLUMNS = `text_id, language, (extract(epoch FROM published_at) * 1000)::double precision AS published_ms, first_segment, end_segment`;
-const OWN_COLUMNS = COLUMNS.replaceAll(/(text_id|language|published_at|first_segment|end_segment)/g, 'passage.$1');
 
-/** $7 count, $8 rank of the first one. */
+/** The newest passages that match $6, which have the words $7. */
+const newest = (count: number): string =>
+  `SELECT * FROM library_find($1, $2, $3, $4, $5, $6, $7, NULL, NULL, NULL, NULL, ${count})`;
+
+/** $8 count, $9 rank of the first one. */
 const BY_RELEVANCE = `
-  WITH found AS MATERIALIZED (
-    SELECT passage.* ${MATCHING} ORDER BY passage.published_at DESC, passage.text_id DESC LIMIT ${CANDIDATES_MAX}
-  )
+  WITH found AS MATERIALIZED (${newest(CANDIDATES_MAX)})
   SELECT ${COLUMNS}, (SELECT least(count(*), ${TOTAL_MAX})::integer FROM found) AS total
-    FROM found ORDER BY ts_rank_cd('{1,1,1,1}', words, $6::tsquery) DESC, published_at DESC, text_id DESC, first_segment, language
-    LIMIT $7 OFFSET $8`;
+    FROM found ORDER BY ts_rank_cd('{1,1,1,1}', words, $6) DESC, published_at DESC, text_id DESC, first_segment, language
+    LIMIT $8 OFFSET $9`;
 
-/** $7 count, $8 to $11 the place of the passage before the first one, null for none. */
+/** $8 count, $9 to $12 the place of the passage before the first one, null for none. */
 const NEWEST = `
-  SELECT page.*, (SELECT count(*)::integer FROM (SELECT ${MATCHING} LIMIT ${TOTAL_MAX}) counted) AS total FROM (
-    SELECT ${OWN_COLUMNS} ${MATCHING} AND ($8::double precision IS NULL OR passage.published_at <= to_timestamp($8 / 1000)
-        AND (passage.published_at < to_timestamp($8 / 1000) OR passage.text_id < $9::bigint
-          OR passage.text_id = $9::bigint AND (passage.first_segment, passage.language) > ($10::integer, $11::text)))
-      ORDER BY passage.published_at DESC, passage.text_id DESC, passage.first_segment, passage.language LIMIT $7
-  ) page`;
+  WITH found AS MATERIALIZED (${newest(TOTAL_MAX)})
+  SELECT ${COLUMNS}, (SELECT count(*)::integer FROM found) AS total FROM (
+    SELECT * FROM found WHERE $10::bigint IS NULL UNION ALL
+    SELECT * FROM library_find($1, $2, $3, $4, $5, $6, $7, to_timestamp($9::double precision / 1000), $10, $11, $12, $8) WHERE $10 IS NOT NULL
+  ) page ORDER BY published_at DESC, text_id DESC, first_segment, language LIMIT $8`;
 
 const TEXTS = `
   SELECT id, video_id, video, entry, entry_bytes, entry_crc FROM library_texts
     WHERE organization_id = $1 AND id = ANY ($2) AND deleted_at IS NULL`;
 
-/** A video as its newest text has it, with the languages and labels of all. $6 count, $7 and $8 the place before. */
+/** A video as its newest text has it, with the languages and labels of all. $2 label, $3 channels, $4 language, $5 time, $6 count, $7 and $8 the place before. */
 const VIDEOS = `
   SELECT text.id, text.video_id, text.video, text.kept_at, (extract(epoch FROM text.published_at) * 1000)::double precision AS published_ms,
          ARRAY(SELECT DISTINCT unnest(each.languages) FROM library_texts each
            WHERE each.organization_id = $1 AND each.video_id = text.video_id AND each.deleted_at IS NULL ORDER BY 1) AS languages,
          ARRAY(SELECT DISTINCT unnest(each.labels) FROM library_texts each
            WHERE each.organization_id = $1 AND each.video_id = text.video_id AND each.deleted_at IS NULL ORDER BY 1) AS labels
-    FROM library_texts text WHERE ${WANTED}
-      AND ($4::text IS NULL OR EXISTS (SELECT FROM unnest(text.languages) has WHERE lower(has) = lower($4) OR lower(has) LIKE lower($4) || '-%'))
+    FROM library_texts text WHERE text.organization_id = $1 AND text.deleted_at IS NULL
+      AND ($2::text IS NULL OR $2 = ANY (text.labels))
+      AND ($3::text[] IS NULL OR text.channel_id = ANY ((SELECT library_channels($1, $3))::text[]))
+      AND ($4::text IS NULL OR EXISTS (SELECT FROM unnest(text.languages) has WHERE library_language_fits(has, $4)))
       AND ($5::timestamptz IS NULL OR text.published_at >= $5)
       AND ($7::double precision IS NULL OR (text.published_at, text.id) < (to_timestamp($7 / 1000), $8::bigint))
       AND NOT EXISTS (SELECT FROM library_texts other WHERE other.organization_id = $1 AND other.video_id = text.video_id
@@ -143,7 +133,7 @@ export class LibraryService {
     const { id: organizationId } = caller.organization;
     const parsed = parseQuery(query.q);
     const { limit, after, sort } = query;
-    const values = [...filterValues(organizationId, query), parsed.condition, limit + 1];
+    const values = [...filterValues(organizationId, query), parsed.condition, parsed.words, limit + 1];
     const place = sort === 'newest' ? placeOf(after, NEWEST_CURSOR) : placeOf(after, RANK_CURSOR);
     const [first = 0] = place ?? [];
     const rows = await queryWithDeadline<PassageRow[]>(

@@ -22,6 +22,8 @@ export interface SearchQuery {
   terms: readonly Term[];
   /** As the text of a `tsquery`. */
   condition: string;
+  /** The words that a passage must have, of its own or of what follows it, as the text of a `tsquery`. */
+  words: string;
 }
 
 export const QUERY_LENGTH_MAX = 200;
@@ -44,7 +46,8 @@ export function parseQuery(text: string): SearchQuery {
   if (terms.length > TERMS_MAX) throw invalidField('q', `q must have at most ${TERMS_MAX} words and phrases.`);
   if (terms.every(({ isExcluded }) => isExcluded))
     throw invalidField('q', 'q must have a word to search for, which is not excluded by "-".');
-  return { terms, condition: terms.map(conditionOf).join(' & ') };
+  const words = terms.flatMap(({ parts, isExcluded }) => (isExcluded ? [] : parts.map(wordOf)));
+  return { terms, condition: terms.map(conditionOf).join(' & '), words: words.join(' & ') };
 }
 
 function partsOf(text: string, isPrefix: boolean): Part[] {
@@ -59,6 +62,8 @@ function partsOf(text: string, isPrefix: boolean): Part[] {
     return { lexeme, offset: position - first, isPrefix: isLast || begins, isSingle: isLast };
   });
 }
+
+const wordOf = ({ lexeme, isPrefix }: Part): string => `'${lexeme}'${isPrefix ? ':*' : ''}`;
 
 /** The first word is one of the passage itself, D; those after it can follow the passage. */
 function conditionOf({ parts, isExcluded }: Term): string {

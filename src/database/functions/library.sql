@@ -114,6 +114,73 @@ CREATE OR REPLACE FUNCTION library_channels(p_organization_id text, p_channels t
       AND (channel_id = ANY (p_channels) OR channel_handle = ANY (p_channels))) END
 $$;
 
+-- Whether a language is the one that a filter wants: en has en-GB too. Inlined.
+CREATE OR REPLACE FUNCTION library_language_fits(p_language text, p_wanted text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT p_wanted IS NULL OR lower(p_language) = lower(p_wanted) OR lower(p_language) LIKE lower(p_wanted) || '-%'
+$$;
+
+-- The newest p_count passages that match p_query, after the given place if one is given. A sample of 1,000 passages decides how they are
+-- found. What is common is found by reading the passages of the texts that the filters let through, newest first, until there are
+-- enough. What is rare is found by the index of words. A phrase or an exclusion that is rare but whose words (p_words) are common has too
+-- many candidates for either, so that only the newest texts are read for it. The planner takes words for independent of each other and of
+-- the filters, and would read the whole library for what is hardly in it, or the whole table, with the passages of other organizations.
+CREATE OR REPLACE FUNCTION library_find(
+  p_organization_id text, p_label text, p_channels text[], p_language text, p_published_after timestamptz, p_query tsquery, p_words tsquery,
+  p_place_published_at timestamptz, p_place_text_id bigint, p_place_segment integer, p_place_language text, p_count integer
+) RETURNS SETOF library_passages LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET max_parallel_workers_per_gather = 0 AS $$
+DECLARE
+  v_channels text[] := library_channels(p_organization_id, p_channels);
+  v_newest timestamptz;
+  v_oldest timestamptz;
+  v_matching integer;
+  v_candidates integer;
+BEGIN
+  SELECT max(published_at), min(published_at) INTO v_newest, v_oldest FROM library_texts
+    WHERE organization_id = p_organization_id AND deleted_at IS NULL;
+  -- Closer to each other in newer times, of which there is more.
+  SELECT count(*) FILTER (WHERE passage.words @@ p_query), count(*) FILTER (WHERE passage.words @@ p_words) INTO v_matching, v_candidates
+    FROM generate_series(0, 24) AS part (number)
+      CROSS JOIN LATERAL (
+        SELECT id FROM library_texts WHERE organization_id = p_organization_id AND deleted_at IS NULL
+            AND published_at <= v_newest - (v_newest - v_oldest) * (part.number / 25.0) ^ 3
+          ORDER BY published_at DESC, id DESC LIMIT 2) text
+      CROSS JOIN LATERAL (SELECT words FROM library_passages WHERE text_id = text.id LIMIT 20) passage;
+  IF v_matching < 15 AND v_candidates >= 100 THEN
+    SELECT greatest(p_published_after, min(text.published_at)) INTO p_published_after
+      FROM (SELECT published_at, sum(stored_bytes) OVER (ORDER BY published_at DESC, id DESC) AS bytes
+              FROM library_texts WHERE organization_id = p_organization_id AND deleted_at IS NULL
+                AND (p_label IS NULL OR p_label = ANY (labels)) AND (p_channels IS NULL OR channel_id = ANY (v_channels))) text
+      WHERE text.bytes <= 256 * 1048576;
+  END IF;
+  IF v_matching >= 15 OR v_candidates >= 100 THEN
+    RETURN QUERY
+      SELECT passage.* FROM library_texts text
+          -- OFFSET keeps the planner from another order.
+          CROSS JOIN LATERAL (
+            SELECT * FROM library_passages each WHERE each.text_id = text.id AND each.words @@ p_query
+              AND library_language_fits(each.language, p_language) OFFSET 0) passage
+        WHERE text.organization_id = p_organization_id AND text.deleted_at IS NULL
+          AND (p_label IS NULL OR p_label = ANY (text.labels)) AND (p_channels IS NULL OR text.channel_id = ANY (v_channels))
+          AND (p_language IS NULL OR EXISTS (SELECT FROM unnest(text.languages) has WHERE library_language_fits(has, p_language)))
+          AND (p_published_after IS NULL OR text.published_at >= p_published_after)
+          AND (p_place_text_id IS NULL OR (text.published_at, text.id) <= (p_place_published_at, p_place_text_id)
+            AND (text.id <> p_place_text_id OR (passage.first_segment, passage.language) > (p_place_segment, p_place_language)))
+        ORDER BY text.published_at DESC, text.id DESC, passage.first_segment, passage.language LIMIT p_count;
+  ELSE
+    RETURN QUERY
+      SELECT passage.* FROM library_passages passage JOIN library_texts text ON text.id = passage.text_id
+        WHERE passage.organization_id = p_organization_id AND passage.words @@ p_query
+          AND text.organization_id = p_organization_id AND text.deleted_at IS NULL
+          AND (p_label IS NULL OR p_label = ANY (text.labels)) AND (p_channels IS NULL OR text.channel_id = ANY (v_channels))
+          AND library_language_fits(passage.language, p_language)
+          AND (p_published_after IS NULL OR passage.published_at >= p_published_after)
+          AND (p_place_text_id IS NULL OR (passage.published_at, passage.text_id) <= (p_place_published_at, p_place_text_id)
+            AND (passage.text_id <> p_place_text_id OR (passage.first_segment, passage.language) > (p_place_segment, p_place_language)))
+        ORDER BY passage.published_at DESC, passage.text_id DESC, passage.first_segment, passage.language LIMIT p_count;
+  END IF;
+END $$;
+
 -- Deletes what an organization keeps of a video, or of channels. It is not found from then on. Returns the number of videos.
 CREATE OR REPLACE FUNCTION library_delete(p_organization_id text, p_video_id text, p_channels text[])
 RETURNS integer LANGUAGE plpgsql VOLATILE AS $$

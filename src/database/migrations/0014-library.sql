@@ -60,8 +60,6 @@ CREATE TABLE library_passages (
   words tsvector NOT NULL
 );
 CREATE INDEX library_passages_words ON library_passages USING gin (organization_id, words);
--- Common words are read in the order of the results, until there are enough.
-CREATE INDEX library_passages_newest ON library_passages (organization_id, published_at, text_id);
 CREATE INDEX library_passages_text ON library_passages (text_id);
 
 -- Jobs and subscriptions with results from before they keep them.

@@ -19,6 +19,8 @@ const KEEP = 'SELECT library_keep(job, $2, $3, 1e15) FROM jobs job WHERE id = $1
 export class LibraryFilling {
   #client;
   #number = 0;
+  /** When the last text was published: each is older than the one before. */
+  #publishedAt = Date.now();
   /** How many texts of each language there are. */
   #texts = Object.fromEntries(Object.keys(LANGUAGES).map((language) => [language, 0]));
 
@@ -34,9 +36,12 @@ export class LibraryFilling {
 
   /** Keeps texts of 30 minutes until there are so many passages, in all languages by their shares. */
   async keepPassages(jobId, passages, { isCompared = false } = {}) {
+    const withRareWord = new Set();
+    this.#publishedAt = Date.now();
     for (let count = 0; count < passages;) {
       const language = this.#nextLanguage();
-      const hasRareWord = isCompared && this.#texts[language] === 1;
+      const hasRareWord = isCompared && !withRareWord.has(language);
+      if (hasRareWord) withRareWord.add(language);
       const { segments, ...fetched } = await this.fetchText(language, MINUTES, hasRareWord);
       const text = await keptForm(fetched);
       await this.#client.query(KEEP, [jobId, ...parametersOf(text)]);
@@ -60,7 +65,7 @@ export class LibraryFilling {
     const segments = segmentsOf(language, number, minutes, hasRareWord);
     const transcript = await deflate(Buffer.from(JSON.stringify({ [language]: segments })));
     const channel = { id: channelId(number % CHANNELS), name: 'Bench', handle: `@bench-${number % CHANNELS}` };
-    const publishedAt = new Date(Date.now() - number * 10 * HOUR_MS).toISOString();
+    const publishedAt = new Date((this.#publishedAt -= 10 * HOUR_MS)).toISOString();
     const details = { ...NO_DETAILS, title: `Text ${number}`, publishedAt, channel };
     const upload = unlistedVideo(`v${String(number).padStart(10, '0')}`);
     return { segments, upload, outcome: { ok: true, details, transcript, tracks: {} }, language, channel };

@@ -24,7 +24,8 @@ function ranksByFrequency() {
   return ranks;
 }
 
-const syllables = (consonants, vowels) => [...consonants].flatMap((first) => [...vowels].map((second) => first + second));
+const syllables = (consonants, vowels) =>
+  [...consonants].flatMap((first) => [...vowels].map((second) => first + second));
 const LATIN = syllables('bdfghjklmnprstvwz', 'aeiou');
 const CYRILLIC = syllables('бвгджзклмнпрстфхцчш', 'аеиоуыя');
 const HAN_FIRST = 0x4e00;
@@ -33,14 +34,15 @@ const HAN_CHARACTERS = 3_000;
 /** Common words are short. */
 function spell(alphabet, rank) {
   let word = '';
-  for (let rest = rank + 1; rest > 0; rest = Math.floor(rest / alphabet.length)) word += alphabet[rest % alphabet.length];
+  for (let rest = rank + 1; rest > 0; rest = Math.floor(rest / alphabet.length))
+    word += alphabet[rest % alphabet.length];
   return word;
 }
 
 /** Of one character when it is common, else of two. */
 function spellHan(rank) {
   const character = (number) => String.fromCodePoint(HAN_FIRST + (number % HAN_CHARACTERS));
-  return rank < 200 ? character(rank) : character(rank * 31) + character(rank * 17 + 7);
+  return rank < 200 ? character(rank) : character(rank) + character(rank * 7 + Math.floor(rank / HAN_CHARACTERS) * 101);
 }
 
 /** `share` of the passages, and the words of a segment. */

@@ -10,10 +10,9 @@ import { rareWordOf, wordOf } from '../library/texts.mjs';
 import { ADMIN_TOKEN, makeOrganization } from '../subscriptions.mjs';
 
 /** Passages that are kept by the service's statement; each of the big library has copies beside it. */
-const SIZE = { passages: 100_000, copies: 9, ofOthers: 2_000, texts: 30 };
-const SIZE_QUICK = { passages: 3_000, copies: 2, ofOthers: 150, texts: 3 };
+const SIZE = { passages: 100_000, copies: 9, ofOthers: 2_000, texts: 30, runs: 15 };
+const SIZE_QUICK = { passages: 3_000, copies: 2, ofOthers: 150, texts: 3, runs: 2 };
 const OTHERS = 9;
-const RUNS = 15;
 const SECONDS_MAX = 6;
 /** Nothing is to be recovered, and nothing else changes the tables. */
 const SERVER = ['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0', 'max_wal_size=8GB'];
@@ -47,17 +46,27 @@ const SEARCHES = [
   { name: 'two words never in one passage', q: `${en(0)} ${wordOf('ru', 0)}` },
 ];
 const SORTS = ['relevance', 'newest'];
+/** Of words that the big library has often, too. */
+const SEARCHES_OF_SMALL = [
+  { name: 'a common word', q: en(5) },
+  { name: 'a word of 1 in 150 passages', q: en(800) },
+  { name: 'a phrase', q: `"${en(10, 25)}"` },
+];
+/** Passages. */
+const SAMPLE = 50_000;
 
 /** Searches of a library of a million passages among others, and what it costs to keep a text in it. */
 export async function library(bench) {
   const size = bench.quick ? SIZE_QUICK : SIZE;
   const dataDir = join(bench.folder, 'library');
   await mkdir(dataDir);
-  const server = await startServer(dataDir, [...SETTINGS, ...LOGGING]);
+  const server = await startServer(dataDir, [...SETTINGS, ...LOGGING, 'auto_explain.log_nested_statements=on']);
   const client = new pg.Client({ connectionString: server.url });
   try {
     await client.connect();
-    await client.query('SET auto_explain.log_min_duration = -1; SET jit = off');
+    await client.query(
+      'SET auto_explain.log_min_duration = -1; SET jit = off; SET max_parallel_workers_per_gather = 0',
+    );
     const service = await startService(bench.folder, {
       DATABASE_URL: server.url,
       ADMIN_TOKEN,
@@ -78,7 +87,7 @@ export async function library(bench) {
 async function measure(bench, { size, client, service, log }) {
   const filling = new LibraryFilling(client);
   await filling.prepare();
-  const searcher = new Searcher(service, log);
+  const searcher = new Searcher(service, log, size.runs);
   const others = [];
   bench.say(`library: ${OTHERS} libraries of ${size.ofOthers} passages`);
   for (let number = 0; number < OTHERS; number += 1) {
@@ -88,21 +97,23 @@ async function measure(bench, { size, client, service, log }) {
   }
   const big = await makeLibrary(service, client);
   await client.query('VACUUM ANALYZE');
-  const common = { name: 'a common word', q: en(5), sort: 'relevance' };
-  const small = { before: await searcher.run(others[4].key, common) };
+  const { key: ofSmall } = others[4];
+  const small = { passages: size.ofOthers, searches: [] };
+  for (const search of SEARCHES_OF_SMALL)
+    small.searches.push({ name: search.name, before: await searcher.run(ofSmall, { ...search, sort: 'relevance' }) });
   bench.say(`library: one of ${size.passages * (1 + size.copies)} passages`);
   await filling.keepPassages(big.jobId, size.passages, { isCompared: true });
   bench.say('library: copies, and their indexes');
   await filling.copy(big.organizationId, size.copies);
   await client.query('VACUUM ANALYZE');
-  const sizes = (await client.query(SIZES)).rows[0];
+  const sizes = (await client.query(SIZES, [big.organizationId])).rows[0];
   bench.say('library: searches');
-  small.after = await searcher.run(others[4].key, common);
+  for (const [index, search] of SEARCHES_OF_SMALL.entries())
+    small.searches[index].after = await searcher.run(ofSmall, { ...search, sort: 'relevance' });
   const searches = [];
   for (const search of SEARCHES)
     for (const sort of SORTS) {
       const figures = await searcher.run(big.key, { ...search, sort });
-      bench.say(`library: ${search.name}, ${sort}: ${JSON.stringify(figures)}`);
       searches.push({ ...search, sort, ...figures });
     }
   bench.say('library: texts that are kept');
@@ -126,7 +137,7 @@ async function makeLibrary(service, client) {
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
     body: JSON.stringify({ channel: '@bench', keep: true }),
   });
-  if (response.status !== 202 && response.status !== 201) throw new Error(`POST /jobs: ${response.status}: ${await response.text()}`);
+  if (!response.ok) throw new Error(`POST /jobs: ${response.status}: ${await response.text()}`);
   const { id: jobId } = await response.json();
   const { rows } = await client.query('SELECT organization_id FROM jobs WHERE id = $1', [jobId]);
   return { key, jobId, organizationId: rows[0].organization_id };
@@ -136,47 +147,51 @@ const SIZES = `
   SELECT count(*)::integer AS passages, sum(pg_column_size(words))::double precision AS words,
          pg_relation_size('library_passages_words')::double precision AS gin,
          pg_total_relation_size('library_passages')::double precision AS whole,
-         (SELECT sum(octet_length(text)) FROM spoken)::double precision AS spoken
-    FROM library_passages WHERE organization_id = (SELECT organization_id FROM library_passages GROUP BY 1 ORDER BY count(*) DESC LIMIT 1)`;
+         (SELECT sum(octet_length(text)) FROM spoken)::double precision AS spoken,
+         (SELECT sum(entry_bytes) FROM library_texts WHERE organization_id = $1)::double precision AS json
+    FROM library_passages WHERE organization_id = $1`;
 
-const STATEMENT = /\bFROM library_passages\b/;
+/** Of a search, whose function has others. */
+const STATEMENT = /\bAS total\b/;
+const READS_PASSAGES = /\bSELECT passage\.\*/;
 
 /** Searches over HTTP, of whose statement PostgreSQL logs the plan. */
 class Searcher {
   problems = [];
   #service;
   #log;
+  #runs;
 
-  constructor(service, log) {
+  constructor(service, log, runs) {
     this.#service = service;
     this.#log = log;
+    this.#runs = runs;
   }
 
   async run(key, { name, q, sort, query = '' }) {
     const runs = [];
     const until = performance.now() + SECONDS_MAX * 1000;
     // The first one warms up.
-    while (runs.length < 2 || (runs.length <= RUNS && performance.now() < until)) {
-      let [ms, response] = [0];
+    while (runs.length < 2 || (runs.length <= this.#runs && performance.now() < until)) {
+      let [ms, status, body] = [0, 0, {}];
       const plans = await this.#log.plansDuring(async () => {
         const startedAt = performance.now();
         const path = `/library/search?q=${encodeURIComponent(q)}&sort=${sort}&limit=${LIMIT}${query}`;
-        response = await fetch(`http://127.0.0.1:${this.#service.port}${path}`, {
-          headers: { Authorization: `Bearer ${key}` },
-        });
-        response = { status: response.status, body: await response.json() };
+        const url = `http://127.0.0.1:${this.#service.port}${path}`;
+        const response = await fetch(url, { headers: { Authorization: `Bearer ${key}` } });
+        [status, body] = [response.status, await response.json()];
         ms = performance.now() - startedAt;
       });
       const plan = plans.find(({ text }) => STATEMENT.test(text));
-      if (response.status !== 200 || !plan) {
-        this.problems.push(`${name}, ${sort}: ${response.status}`);
+      if (status !== 200 || !plan) {
+        this.problems.push(`${name}, ${sort}: ${status}, ${JSON.stringify(body).slice(0, 200)}`);
         return { total: NaN, indexes: '', ms: NaN, p95: NaN, http: NaN, blocks: NaN, looked: NaN };
       }
-      runs.push({ ms: plan.ms, http: ms, plan, body: response.body });
+      const nodes = plans.filter(({ text }) => READS_PASSAGES.test(text)).flatMap(({ top }) => nodesOf(top));
+      runs.push({ ms: plan.ms, http: ms, plan, nodes, body });
     }
     runs.shift();
-    const [{ plan, body }] = runs;
-    const nodes = nodesOf(plan.top);
+    const [{ plan, nodes, body }] = runs;
     if (nodes.some((node) => node['Node Type'] === 'Seq Scan' && node['Relation Name'] === 'library_passages'))
       this.problems.push(`${name}, ${sort}: the plan reads all passages`);
     const indexes = [...new Set(nodes.flatMap((node) => /library_passages_(\w+)/.exec(node['Index Name'])?.[1] ?? []))];
@@ -214,24 +229,109 @@ async function otherWays(client) {
     ['a common word', en(0)],
   ])
     ilike[name] = await explain(`SELECT text FROM spoken WHERE text ILIKE '%${word}%'`);
-  const sample = `(SELECT text FROM spoken WHERE language = 'en' LIMIT 50000)`;
+  const sample = `(SELECT text FROM spoken WHERE language = 'en' LIMIT ${SAMPLE})`;
   await client.query(`CREATE TABLE simple AS SELECT text, to_tsvector('simple', text) AS words FROM ${sample} sample`);
   await client.query('CREATE INDEX simple_words ON simple USING gin (words)');
-  await client.query(`CREATE TABLE ours AS SELECT words FROM library_passages WHERE language = 'en' LIMIT 50000`);
+  await client.query(`CREATE TABLE ours AS SELECT words FROM library_passages WHERE language = 'en' LIMIT ${SAMPLE}`);
   await client.query('CREATE INDEX ours_words ON ours USING gin (words)');
   const { rows } = await client.query(`
     SELECT pg_relation_size('simple_words')::double precision AS gin, pg_relation_size('ours_words')::double precision AS our_gin,
            (SELECT sum(pg_column_size(words)) FROM ours)::double precision AS our_words,
            sum(pg_column_size(words))::double precision AS words, sum(octet_length(text))::double precision AS spoken FROM simple`);
-  const { ms } = await explain(`SELECT count(to_tsvector('simple', text)) FROM ${sample} sample`);
-  return { ilike, simple: { ...rows[0], msOfPassage: ms / 50_000 } };
+  const searches = [];
+  await client.query('ANALYZE simple; ANALYZE ours');
+  for (const [table, name] of [
+    ['simple', 'simple'],
+    ['ours', 'the service'],
+  ])
+    for (const [what, ...ranks] of [
+      ['a word of 1 in 1,000', 5_000],
+      ['two common words', 0, 5],
+    ]) {
+      const condition = ranks.map((rank) => `'${wordOf('en', rank)}'`).join(' & ');
+      const statement = `SELECT words FROM ${table} WHERE words @@ '${condition.replaceAll("'", "''")}'::tsquery`;
+      searches.push({ name: `${name}: ${what}`, ...(await explain(statement)) });
+    }
+  return { ilike, simple: { ...rows[0], searches } };
 }
 
 function daysAgo(days) {
   return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
 }
 
-function report(measured) {
-  console.log(JSON.stringify(measured, null, 1));
-  return { title: 'Library', tables: [], goals: [], failures: measured.problems };
+function report({ searches, small, kept, sizes, others, problems }) {
+  const { spoken, json, passages } = sizes;
+  const per = (bytes, of) => bytes / of;
+  const { ilike, simple } = others;
+  const worst = (name, select = () => true) =>
+    Math.max(...searches.filter((search) => search.name === name && select(search)).map(({ ms }) => ms));
+  return {
+    title: `Library: ${passages} passages of one organization among ${OTHERS + 1}`,
+    tables: [
+      {
+        title: 'Searches over HTTP: milliseconds in PostgreSQL, and of the whole call',
+        columns: ['', 'sort', 'total', 'indexes', 'passages read', 'blocks', 'ms', 'p95', 'call ms'],
+        rows: searches.map(({ name, sort, total, indexes, looked, blocks, ms, p95, http }) => [
+          ...[name, sort, total, indexes, looked, blocks, ms, p95, http],
+        ]),
+      },
+      {
+        title: `A library of ${small.passages} passages: before the others are filled, and afterwards`,
+        columns: ['', 'blocks before', 'blocks', 'ms before', 'ms'],
+        rows: small.searches.map(({ name, before, after }) => [name, before.blocks, after.blocks, before.ms, after.ms]),
+      },
+      {
+        title: 'A text that is kept: milliseconds of CPU',
+        columns: ['', 'service', 'PostgreSQL'],
+        rows: kept.map(({ language, minutes, serviceMs, databaseMs }) => [
+          `${language}, ${minutes} minutes`,
+          serviceMs,
+          databaseMs,
+        ]),
+      },
+      {
+        title: 'Bytes',
+        columns: ['', 'of the text as spoken', 'of the text as stored JSON'],
+        rows: [
+          ['index of words', per(sizes.gin, spoken), per(sizes.gin, json)],
+          ['index and words', per(sizes.gin + sizes.words, spoken), per(sizes.gin + sizes.words, json)],
+          ['passages with all indexes', per(sizes.whole, spoken), per(sizes.whole, json)],
+        ],
+      },
+      {
+        title: `Other ways: ILIKE over all texts, and English in the configuration simple (${SAMPLE} passages of each)`,
+        columns: ['', 'ms', 'blocks'],
+        rows: [
+          ...Object.entries(ilike).map(([name, { ms, blocks }]) => [`ILIKE: ${name}`, ms, blocks]),
+          ...simple.searches.map(({ name, ms, blocks }) => [name, ms, blocks]),
+        ],
+      },
+      {
+        title: 'English, bytes of the text as spoken',
+        columns: ['', 'index', 'index and words'],
+        rows: [
+          ['simple', per(simple.gin, simple.spoken), per(simple.gin + simple.words, simple.spoken)],
+          ['the service', per(simple.our_gin, simple.spoken), per(simple.our_gin + simple.our_words, simple.spoken)],
+        ],
+      },
+    ],
+    goals: [
+      ...SEARCHES.filter(({ ms }) => ms).map(({ name, ms }) => goal(name, worst(name), { atMost: ms, unit: ' ms' })),
+      goal('the most expensive search of all', Math.max(...searches.map(({ ms }) => ms)), { atMost: 1_000, unit: ' ms' }),
+      goal('index of words, bytes of the text as spoken', per(sizes.gin, spoken), { atMost: 1.5 }),
+      goal('index and words, bytes of the text as stored', per(sizes.gin + sizes.words, json), { atMost: 1.5 }),
+      ...kept.map(({ language, minutes, serviceMs, databaseMs }) =>
+        goal(`CPU to keep ${minutes} minutes, ${language}`, serviceMs + databaseMs, {
+          atMost: minutes === 10 ? 10 : 40,
+          unit: ' ms',
+        }),
+      ),
+      goal(
+        'blocks of a small library beside the big one, against before',
+        Math.max(...small.searches.map(({ before, after }) => after.blocks / before.blocks)),
+        { atMost: 1.5 },
+      ),
+    ],
+    failures: problems.map((problem) => `library: ${problem}`),
+  };
 }
