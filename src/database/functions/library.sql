@@ -148,10 +148,10 @@ BEGIN
       CROSS JOIN LATERAL (SELECT words FROM library_passages WHERE text_id = text.id LIMIT 20) passage;
   IF v_matching < 15 AND v_candidates >= 100 THEN
     SELECT greatest(p_published_after, min(text.published_at)) INTO p_published_after
-      FROM (SELECT published_at, sum(stored_bytes) OVER (ORDER BY published_at DESC, id DESC) AS bytes
+      FROM (SELECT published_at, sum(stored_bytes) OVER (ORDER BY published_at DESC, id DESC) - stored_bytes AS bytes_before
               FROM library_texts WHERE organization_id = p_organization_id AND deleted_at IS NULL
                 AND (p_label IS NULL OR p_label = ANY (labels)) AND (p_channels IS NULL OR channel_id = ANY (v_channels))) text
-      WHERE text.bytes <= 256 * 1048576;
+      WHERE text.bytes_before < 256 * 1048576;
   END IF;
   IF v_matching >= 15 OR v_candidates >= 100 THEN
     RETURN QUERY

@@ -137,11 +137,9 @@ function parametersOf(text) {
 
 export const channelId = (number) => `UC${String(number).padStart(22, '0')}`;
 
-const MS_PER_TICK = 10;
+const NS_PER_MS = 1e6;
 
-/** The CPU time of a process, of Linux alone. */
-async function cpuMsOf(pid) {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
+/** The CPU time of a process, which Linux alone states so exactly. */
+export async function cpuMsOf(pid) {
+  return Number((await readFile(`/proc/${pid}/schedstat`, 'utf8')).split(' ')[0]) / NS_PER_MS;
 }

@@ -4,8 +4,8 @@ import pg from 'pg';
 import { startServer } from '../../database/programs/server.mjs';
 import { startService } from '../environment.mjs';
 import { goal, median, percentile } from '../figures.mjs';
-import { LOGGING, StatementLog } from '../growth/statements.mjs';
-import { channelId, LibraryFilling } from '../library/fill.mjs';
+import { APPLICATION, LOGGING, StatementLog } from '../growth/statements.mjs';
+import { channelId, cpuMsOf, LibraryFilling } from '../library/fill.mjs';
 import { rareWordOf, wordOf } from '../library/texts.mjs';
 import { ADMIN_TOKEN, makeOrganization } from '../subscriptions.mjs';
 
@@ -21,7 +21,7 @@ const LIMIT = 20;
 
 const en = (...ranks) => ranks.map((rank) => wordOf('en', rank)).join(' ');
 const zh = (...ranks) => ranks.map((rank) => wordOf('zh', rank)).join('');
-/** `ms` at most in the database. */
+/** `ms` of CPU of PostgreSQL at most: on an idle machine a search takes as long. */
 const SEARCHES = [
   { name: 'a rare word', q: rareWordOf('en'), ms: 10 },
   { name: 'a rare word, Cyrillic', q: rareWordOf('ru'), ms: 10 },
@@ -37,12 +37,13 @@ const SEARCHES = [
   { name: 'a beginning', q: `${en(3_000).slice(0, 3)}*`, ms: 50 },
   { name: 'with channel', q: en(50), query: `&channel=${channelId(3)}`, ms: 50 },
   { name: 'with language', q: en(50), query: '&language=en', ms: 50 },
-  { name: 'with another language', q: en(50), query: '&language=ru', ms: 50 },
   { name: 'with publishedAfter', q: en(50), query: `&publishedAfter=${daysAgo(90)}`, ms: 50 },
   // The most that a search can cost.
   { name: 'five of the commonest words', q: en(0, 1, 2, 3, 4) },
+  { name: 'a phrase of five of the commonest', q: `"${en(0, 1, 2, 3, 0)}"` },
   { name: 'a phrase of five common words', q: `"${en(4, 6, 8, 10, 12)}"` },
   { name: 'the commonest word without the next', q: `${en(0)} -${en(1)}` },
+  { name: 'a language without the word', q: en(50), query: '&language=ru' },
   { name: 'two words never in one passage', q: `${en(0)} ${wordOf('ru', 0)}` },
 ];
 const SORTS = ['relevance', 'newest'];
@@ -87,7 +88,7 @@ export async function library(bench) {
 async function measure(bench, { size, client, service, log }) {
   const filling = new LibraryFilling(client);
   await filling.prepare();
-  const searcher = new Searcher(service, log, size.runs);
+  const searcher = new Searcher(service, log, client, size.runs);
   const others = [];
   bench.say(`library: ${OTHERS} libraries of ${size.ofOthers} passages`);
   for (let number = 0; number < OTHERS; number += 1) {
@@ -160,11 +161,13 @@ class Searcher {
   problems = [];
   #service;
   #log;
+  #client;
   #runs;
 
-  constructor(service, log, runs) {
+  constructor(service, log, client, runs) {
     this.#service = service;
     this.#log = log;
+    this.#client = client;
     this.#runs = runs;
   }
 
@@ -174,6 +177,7 @@ class Searcher {
     // The first one warms up.
     while (runs.length < 2 || (runs.length <= this.#runs && performance.now() < until)) {
       let [ms, status, body] = [0, 0, {}];
+      const before = await this.#cpuOfBackends();
       const plans = await this.#log.plansDuring(async () => {
         const startedAt = performance.now();
         const path = `/library/search?q=${encodeURIComponent(q)}&sort=${sort}&limit=${LIMIT}${query}`;
@@ -185,10 +189,11 @@ class Searcher {
       const plan = plans.find(({ text }) => STATEMENT.test(text));
       if (status !== 200 || !plan) {
         this.problems.push(`${name}, ${sort}: ${status}, ${JSON.stringify(body).slice(0, 200)}`);
-        return { total: NaN, indexes: '', ms: NaN, p95: NaN, http: NaN, blocks: NaN, looked: NaN };
+        return { total: NaN, indexes: '', ms: NaN, cpu: NaN, p95: NaN, http: NaN, blocks: NaN, looked: NaN };
       }
       const nodes = plans.filter(({ text }) => READS_PASSAGES.test(text)).flatMap(({ top }) => nodesOf(top));
-      runs.push({ ms: plan.ms, http: ms, plan, nodes, body });
+      const cpuMs = (await cpuMsOf(plan.pid)) - (before.get(plan.pid) ?? NaN);
+      runs.push({ cpuMs, ms: plan.ms, http: ms, plan, nodes, body });
     }
     runs.shift();
     const [{ plan, nodes, body }] = runs;
@@ -196,12 +201,27 @@ class Searcher {
       this.problems.push(`${name}, ${sort}: the plan reads all passages`);
     const indexes = [...new Set(nodes.flatMap((node) => /library_passages_(\w+)/.exec(node['Index Name'])?.[1] ?? []))];
     const ms = runs.map((run) => run.ms);
+    const cpu = runs.map(({ cpuMs }) => cpuMs).filter((each) => !Number.isNaN(each));
     return {
-      ...{ total: body.total, indexes: indexes.join(', '), ms: median(ms), p95: percentile(ms, 0.95) },
+      ...{
+        total: body.total,
+        indexes: indexes.join(', '),
+        ms: median(ms),
+        p95: percentile(ms, 0.95),
+        cpu: median(cpu),
+      },
       ...{ http: median(runs.map(({ http }) => http)), blocks: plan.blocks, looked: lookedAt(nodes) },
     };
   }
+
+  /** The CPU time of each backend of the service, whose connections are renewed now and then. */
+  async #cpuOfBackends() {
+    const { rows } = await this.#client.query(BACKENDS);
+    return new Map(await Promise.all(rows.map(async ({ pid }) => [pid, await cpuMsOf(pid)])));
+  }
 }
+
+const BACKENDS = `SELECT pid FROM pg_stat_activity WHERE application_name = '${APPLICATION}'`;
 
 const nodesOf = (node) => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
@@ -263,16 +283,16 @@ function report({ searches, small, kept, sizes, others, problems }) {
   const { spoken, json, passages } = sizes;
   const per = (bytes, of) => bytes / of;
   const { ilike, simple } = others;
-  const worst = (name, select = () => true) =>
-    Math.max(...searches.filter((search) => search.name === name && select(search)).map(({ ms }) => ms));
+  const worst = (name) => Math.max(...searches.filter((search) => search.name === name).map(({ cpu }) => cpu));
   return {
     title: `Library: ${passages} passages of one organization among ${OTHERS + 1}`,
     tables: [
       {
-        title: 'Searches over HTTP: milliseconds in PostgreSQL, and of the whole call',
-        columns: ['', 'sort', 'total', 'indexes', 'passages read', 'blocks', 'ms', 'p95', 'call ms'],
-        rows: searches.map(({ name, sort, total, indexes, looked, blocks, ms, p95, http }) => [
-          ...[name, sort, total, indexes, looked, blocks, ms, p95, http],
+        title:
+          'Searches over HTTP: CPU of the backend, with the other statements of the call; milliseconds of the statement; and of the call',
+        columns: ['', 'sort', 'total', 'indexes', 'passages read', 'blocks', 'CPU ms', 'ms', 'p95', 'call ms'],
+        rows: searches.map(({ name, sort, total, indexes, looked, blocks, cpu, ms, p95, http }) => [
+          ...[name, sort, total, indexes, looked, blocks, cpu, ms, p95, http],
         ]),
       },
       {
@@ -316,8 +336,13 @@ function report({ searches, small, kept, sizes, others, problems }) {
       },
     ],
     goals: [
-      ...SEARCHES.filter(({ ms }) => ms).map(({ name, ms }) => goal(name, worst(name), { atMost: ms, unit: ' ms' })),
-      goal('the most expensive search of all', Math.max(...searches.map(({ ms }) => ms)), { atMost: 1_000, unit: ' ms' }),
+      ...SEARCHES.filter(({ ms }) => ms).map(({ name, ms }) =>
+        goal(name, worst(name), { atMost: ms, unit: ' ms of CPU' }),
+      ),
+      goal('the most expensive search of all', Math.max(...searches.map(({ cpu }) => cpu)), {
+        atMost: 1_000,
+        unit: ' ms',
+      }),
       goal('index of words, bytes of the text as spoken', per(sizes.gin, spoken), { atMost: 1.5 }),
       goal('index and words, bytes of the text as stored', per(sizes.gin + sizes.words, json), { atMost: 1.5 }),
       ...kept.map(({ language, minutes, serviceMs, databaseMs }) =>
