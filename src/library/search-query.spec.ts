@@ -35,6 +35,10 @@ describe('a query', () => {
     expect(parseQuery(text).condition).toBe(condition);
   });
 
+  it('names the words that a passage must have, those of phrases too and none that is excluded', () => {
+    expect(parseQuery('"rising tide" -storm har*').words).toBe("'rising' & 'tide' & 'har':*");
+  });
+
   it.each(['', '-', '***', '"', '-harbour', 'a*', '\u0000', '\ud800', '🙂', Array(21).fill('a').join(' ')])(
     'that has nothing to search or too much is refused: %j',
     (text) => expect(() => parseQuery(text)).toThrow(expect.objectContaining({ code: 'invalid_request' })),

@@ -139,7 +139,8 @@ export const channelId = (number) => `UC${String(number).padStart(22, '0')}`;
 
 const NS_PER_MS = 1e6;
 
-/** The CPU time of a process, which Linux alone states so exactly. */
+/** The CPU time of a process, which Linux alone states so exactly; elsewhere NaN. */
 export async function cpuMsOf(pid) {
-  return Number((await readFile(`/proc/${pid}/schedstat`, 'utf8')).split(' ')[0]) / NS_PER_MS;
+  const stat = await readFile(`/proc/${pid}/schedstat`, 'utf8').catch(() => 'NaN');
+  return Number(stat.split(' ')[0]) / NS_PER_MS;
 }
