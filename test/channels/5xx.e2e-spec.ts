@@ -51,7 +51,8 @@ describe('504', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    service = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 5, UPSTREAM_RETRIES: 0 } });
+    // A busy machine takes seconds until the call is held.
+    service = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 15, UPSTREAM_RETRIES: 0 } });
   });
   afterAll(() => service.close());
 

@@ -8,7 +8,13 @@ const LONGEST = new Set(
     ...['jobs/lists', 'subscriptions/uploads', 'channels/429', 'jobs/worker', 'subscriptions/sources', 'auth/keys'],
     ...['admin/cli', 'youtube/whose-fault', 'jobs/results', 'subscriptions/checks', 'youtube/faults', 'jobs/quota'],
     ...['admin/cli-transcripts', 'admin/cli-folders', 'process/npm-scripts', 'proxy/failover', 'http/paths'],
-    ...['database/embedded-postgres', 'channels/slow-reader', 'subscriptions/engine', 'database/unavailable'],
+    ...[
+      'database/embedded-postgres',
+      'channels/slow-reader',
+      'channels/5xx',
+      'subscriptions/engine',
+      'database/unavailable',
+    ],
   ].map((name) => `test/${name}.e2e-spec.ts`),
 );
 
