@@ -19,7 +19,7 @@ waiting=(
   'test/youtube/whose-fault\.'
   'test/process/service-process\.'
   'test/subscriptions/checks\.'
-  'test/channels/(504|slow-reader)\.'
+  'test/channels/(5xx|slow-reader)\.'
 )
 report=$(mktemp)
 busy=()

@@ -13,7 +13,7 @@ beside=
 trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null; rm -rf "$temporary"' EXIT
 # Not the suites about rules of the service's own, such as plans, quotas and rate limits: no release of Node changes those.
 suites=(
-  'test/channels/(200|refusals|503|mid-call|ndjson|response-buffer|sharing|slow-reader)\.'
+  'test/channels/(200|refusals|5xx|running-calls|slow-reader)\.'
   'test/http/connections\.'
   'test/jobs/results\.'
   'test/messages/tcp\.'
@@ -21,7 +21,7 @@ suites=(
   'test/webhooks/webhooks\.'
 )
 fewer_suites=(
-  'test/channels/(ndjson|slow-reader)\.'
+  'test/channels/(200|slow-reader)\.'
   'test/process/service-process\.'
 )
 own=$(node -p 'process.versions.node.split(".")[0]')

@@ -76,14 +76,14 @@ describe('the command transcripts as a process', () => {
 
   it.each(['SIGINT', 'SIGTERM'] as const)('ends at %s while YouTube does not respond', async (signal) => {
     const hold = youtube.hold({ kind: 'timedtext' }, 1);
-    const child = startCli(['transcripts', '@harbourlight'], variables());
+    // So long that nothing but the signal ends it.
+    const patient = { UPSTREAM_TIMEOUT_SECONDS: '3600', REQUEST_DEADLINE_SECONDS: '3600' };
+    const child = startCli(['transcripts', '@harbourlight'], { ...variables(), ...patient });
     const closed = once(child, 'close');
     try {
       await hold.arrived;
-      const startMs = performance.now();
       child.kill(signal);
       expect(await closed).toEqual([null, signal]);
-      expect(performance.now() - startMs).toBeLessThan(10_000);
     } finally {
       hold.release();
     }

@@ -1,41 +1,42 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import MarkdownIt from 'markdown-it';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
-beforeEach(() => service.fakeYoutube.reset());
-
-interface Entry {
-  videoId: string;
-  ok: boolean;
-  cached: boolean;
-  transcript: Record<string, { text: string; start: number; duration: number }[]>;
-  metadata: Record<string, unknown>;
-  error?: { code: string; message: string; retryable: boolean };
-}
-
-function entries(response: ServiceResponse): Entry[] {
-  return (response.body as { results: Entry[] }).results;
-}
-
-/** The identities of every response. */
-function expectIdentities(response: ServiceResponse): void {
-  const { results, summary } = response.body as { results: Entry[]; summary: Record<string, number> };
-  const count = (test: (entry: Entry) => boolean): number => results.filter(test).length;
-  expect(summary).toEqual({
-    total: results.length,
-    succeeded: count((entry) => entry.ok),
-    failed: count((entry) => !entry.ok),
-    cached: count((entry) => entry.cached),
-    fetched: count((entry) => entry.ok && !entry.cached),
-  });
-}
-
 describe('a call that succeeds', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+  beforeEach(() => service.fakeYoutube.reset());
+
+  interface Entry {
+    videoId: string;
+    ok: boolean;
+    cached: boolean;
+    transcript: Record<string, { text: string; start: number; duration: number }[]>;
+    metadata: Record<string, unknown>;
+    error?: { code: string; message: string; retryable: boolean };
+  }
+
+  function entries(response: ServiceResponse): Entry[] {
+    return (response.body as { results: Entry[] }).results;
+  }
+
+  /** The identities of every response. */
+  function expectIdentities(response: ServiceResponse): void {
+    const { results, summary } = response.body as { results: Entry[]; summary: Record<string, number> };
+    const count = (test: (entry: Entry) => boolean): number => results.filter(test).length;
+    expect(summary).toEqual({
+      total: results.length,
+      succeeded: count((entry) => entry.ok),
+      failed: count((entry) => !entry.ok),
+      cached: count((entry) => entry.cached),
+      fetched: count((entry) => entry.ok && !entry.cached),
+    });
+  }
+
   it('returns the newest 25 uploads, newest first, each with its own status, and is charged for the fetched transcripts', async () => {
     const { key } = await service.organization();
     const answer = await service.get('/channels/@harbourlight/transcripts', key);
@@ -190,5 +191,163 @@ describe('a call that succeeds', () => {
       }),
     ]);
     expect(service.logs.join('')).not.toContain(key);
+  });
+});
+
+describe('a Markdown response', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+  beforeEach(() => service.fakeYoutube.reset());
+  const MARKDOWN = { Accept: 'text/markdown' };
+  const PATH = '/channels/@harbourlight/transcripts';
+
+  interface Entry {
+    videoId: string;
+    ok: boolean;
+    metadata: { title: string };
+    error?: { code: string };
+  }
+
+  /** The content of each heading of a level, without escapes. */
+  function headings(text: string, tag: 'h1' | 'h2'): string[] {
+    const tokens = new MarkdownIt({ html: true }).parse(text, {});
+    return tokens.flatMap(({ type, tag: opened }, index) => {
+      if (type !== 'heading_open' || opened !== tag) return [];
+      return [(tokens[index + 1]?.children ?? []).map(({ content }) => content).join('')];
+    });
+  }
+
+  it('is one document: the channel, a section for each transcript newest first, a line for each failure, the counts', async () => {
+    const { key } = await service.organization();
+    const response = await service.get(PATH, key, MARKDOWN);
+    expect([response.status, response.headers['content-type']]).toEqual([200, 'text/markdown; charset=utf-8']);
+    expect(response.headers.vary).toMatch(/accept-encoding, accept\b(?!-)/i);
+    const { channel, results, summary } = (await service.get(PATH, key)).body;
+    const entries = results as Entry[];
+    expect(headings(response.text, 'h1')).toEqual([channel.name]);
+    expect(headings(response.text, 'h2')).toEqual(entries.filter(({ ok }) => ok).map(({ metadata }) => metadata.title));
+    const failed = entries.filter(({ ok }) => !ok);
+    const lines = response.text.split('\n').filter((line) => line.startsWith('- '));
+    expect(lines.map((line) => /\(https:\/\/youtu\.be\/(.{11})\).*\(`(\w+)`\)$/.exec(line)?.slice(1))).toEqual(
+      failed.map(({ videoId, error }) => [videoId, error?.code]),
+    );
+    expect(response.text).toContain('\n\n[0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the slip');
+    expect(
+      response.text.endsWith(
+        `\n---\n\n25 videos: ${summary.succeeded} with a transcript, ${summary.failed} without.\n`,
+      ),
+    ).toBe(true);
+    expect((await service.get('/usage', key)).body.used).toBe(summary.succeeded);
+  });
+
+  it('is the same document compressed', async () => {
+    const { key } = await service.organization();
+    const plain = await service.get(PATH, key, MARKDOWN);
+    const response = await fetch(`${service.url}${PATH}`, {
+      headers: { ...MARKDOWN, Authorization: `Bearer ${key}`, 'Accept-Encoding': 'gzip' },
+    });
+    expect(response.headers.get('content-encoding')).toBe('gzip');
+    expect(await response.text()).toBe(plain.text);
+  });
+
+  it('has the newest section before an older video is fetched', async () => {
+    const { key } = await service.organization();
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-229' });
+    const response = await fetch(`${service.url}/channels/@fogsignalradio/transcripts?limit=3`, {
+      headers: { ...MARKDOWN, Authorization: `Bearer ${key}`, 'Accept-Encoding': 'identity' },
+    });
+    await hold.arrived;
+    let text = '';
+    for await (const piece of response.body ?? []) {
+      text += Buffer.from(piece).toString();
+      if (/youtu\.be\/fs-230/.test(text)) hold.release();
+    }
+    expect(headings(text, 'h2')).toHaveLength(3);
+  });
+
+  it.each([
+    ['text/markdown;q=0.1, application/json', 'application/json'],
+    ['text/markdown, application/x-ndjson;q=0.9', 'text/markdown'],
+    ['text/markdown; charset=utf-8', 'text/markdown'],
+    ['application/x-ndjson;charset=UTF-8, application/json;q=0.5', 'application/x-ndjson'],
+    ['text/*', 'text/markdown'],
+    ['*/*', 'application/json'],
+    ['text/html', 'application/json'],
+  ])('is negotiated: Accept: %s gets %s', async (accept, type) => {
+    const { key } = await service.organization();
+    const answer = await service.get('/channels/@emptyslip/transcripts', key, { Accept: accept });
+    expect([answer.status, answer.headers['content-type']]).toEqual([200, `${type}; charset=utf-8`]);
+  });
+});
+
+describe('an NDJSON response', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+  beforeEach(() => service.fakeYoutube.reset());
+
+  interface Line {
+    type: string;
+    channel?: unknown;
+    result?: { videoId: string; ok: boolean; cached: boolean };
+    summary?: unknown;
+  }
+
+  function linesOf(text: string): Line[] {
+    expect(text.endsWith('\n')).toBe(true);
+    return text
+      .slice(0, -1)
+      .split('\n')
+      .map((line) => JSON.parse(line) as Line);
+  }
+  const LINES = { Accept: 'application/x-ndjson' };
+
+  it('has one event per line: the channel, each result, the summary, with the fields of the JSON response', async () => {
+    const { key } = await service.organization();
+    const path = '/channels/@harbourlight/transcripts';
+    const response = await service.get(path, key, LINES);
+    expect(response.headers['content-type']).toBe('application/x-ndjson; charset=utf-8');
+    expect(response.headers.vary).toMatch(/accept\b(?!-)/i);
+    const lines = linesOf(response.text);
+    expect(lines.map((line) => line.type)).toEqual(['channel', ...Array<string>(25).fill('result'), 'summary']);
+    const json = (await service.get(path, key)).body;
+    expect(lines[0]?.channel).toEqual(json.channel);
+    const byId = new Map(lines.flatMap(({ result }) => (result ? [[result.videoId, result] as const] : [])));
+    for (const entry of json.results as { videoId: string }[]) {
+      expect({ ...byId.get(entry.videoId), cached: null }).toEqual({ ...entry, cached: null });
+    }
+    expect(lines.at(-1)?.summary).toMatchObject({ total: 25, fetched: 17, cached: 0 });
+    expect((await service.get('/usage', key)).body.used).toBe(17);
+  });
+
+  it('sends a result as soon as it is finished, without waiting for a newer video', async () => {
+    const { key } = await service.organization();
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-230' });
+    const response = await fetch(`${service.url}/channels/@fogsignalradio/transcripts?limit=3`, {
+      headers: { Authorization: `Bearer ${key}`, ...LINES },
+    });
+    let text = '';
+    for await (const bytes of response.body ?? []) {
+      text += Buffer.from(bytes).toString();
+      // The two others have arrived while the newest is held.
+      if (text.split('"type":"result"').length === 3) hold.release();
+    }
+    const ids = linesOf(text).flatMap(({ result }) => (result ? [result.videoId.slice(0, 6)] : []));
+    expect(ids).toHaveLength(3);
+    expect(ids.at(-1)).toBe('fs-230');
+  });
+
+  it('is replaced by the JSON error envelope when the call fails', async () => {
+    const { key } = await service.organization();
+    const answer = await service.get('/channels/@no-such-channel/transcripts', key, LINES);
+    expect([answer.status, answer.headers['content-type']]).toEqual([404, 'application/json; charset=utf-8']);
+    expect(answer.body.error.code).toBe('channel_not_found');
   });
 });

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
@@ -32,5 +32,28 @@ describe('the supported release lines of Node', () => {
     expect(lines.map(Number)).toEqual(claimed);
     const exceptions = [...named.matchAll(/\((\d+\.\d+) or later\)/g)].map(([, release]) => `${release}.0`);
     expect(exceptions).toEqual(lowest.filter((release) => !release.endsWith('.0.0')));
+  });
+});
+
+describe('the suites that a step of continuous integration or the order of the tests names', () => {
+  const files = ['src', 'test'].flatMap((folder) =>
+    readdirSync(join(PROJECT, folder), { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
+  );
+  const specs = files.filter((file) => file.endsWith('spec.ts'));
+
+  it.each(['.ci/busy.sh', '.ci/each-node.sh'])('exist: %s', (step) => {
+    const patterns = [...read(step).matchAll(/^ {2}'((?:src|test)\/[^']+)'$/gm)].flatMap(([, pattern = '']) => {
+      const [whole, choices] = /\(([^)]+)\)/.exec(pattern) ?? [];
+      return whole && choices ? choices.split('|').map((choice) => pattern.replace(whole, choice)) : [pattern];
+    });
+    expect(patterns).not.toEqual([]);
+    expect(patterns.filter((pattern) => !specs.some((file) => new RegExp(pattern).test(file)))).toEqual([]);
+  });
+
+  it('exist: the longest', () => {
+    const [, list = ''] = /LONGEST = new Set\(([^]*?)\.map/.exec(read('test/jest/sequencer.mjs')) ?? [];
+    const names = [...list.matchAll(/'([\w/-]+)'/g)].map(([, name]) => `test/${name}.e2e-spec.ts`);
+    expect(names).not.toEqual([]);
+    expect(names.filter((name) => !specs.includes(name))).toEqual([]);
   });
 });

@@ -4,10 +4,17 @@ import Sequencer from '@jest/test-sequencer';
 /** What Jest does not see before it has measured it: these take the longest, and some of their files are short. */
 const LONGEST = new Set(
   [
-    ...['admin/cli-archive', 'subscriptions/finality', 'jobs/worker', 'process/service-process', 'jobs/refused-lists'],
-    ...['subscriptions/checks', 'subscriptions/old-dates', 'auth/keys', 'jobs/list-incomplete', 'docs/blocks'],
-    ...['admin/cli-transcripts', 'youtube/faults', 'cache/slow-line', 'admin/cli-follow', 'process/npm-scripts'],
-    ...['http/paths', 'database/embedded-postgres', 'jobs/accounting', 'proxy/failover', 'channels/ndjson'],
+    ...['admin/cli-archive', 'cache/redis', 'process/service-process', 'docs/blocks', 'admin/cli-follow'],
+    ...['jobs/lists', 'subscriptions/uploads', 'channels/429', 'jobs/worker', 'subscriptions/sources', 'auth/keys'],
+    ...['admin/cli', 'youtube/whose-fault', 'jobs/results', 'subscriptions/checks', 'youtube/faults', 'jobs/quota'],
+    ...['admin/cli-transcripts', 'admin/cli-folders', 'process/npm-scripts', 'proxy/failover', 'http/paths'],
+    ...[
+      'database/embedded-postgres',
+      'channels/slow-reader',
+      'channels/5xx',
+      'subscriptions/engine',
+      'database/unavailable',
+    ],
   ].map((name) => `test/${name}.e2e-spec.ts`),
 );
 

@@ -54,7 +54,7 @@ const TABLES = `
 
 /**
  * It looks once at each organization with a job that waits, of which there are as many as slices happened to run.
- * test/jobs/many-jobs compares it for the same number.
+ * test/jobs/run compares it for the same number.
  */
 const SWEEP = /FROM job_sweep\(/;
 /** It reads every job, of which the retention bounds the number, and at most once a minute. */
