@@ -530,8 +530,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the library
-         * @description Lists the videos whose transcripts are kept, newest first, without their texts, on every plan. `GET /videos/{id}/transcript` and `POST /transcripts` return the texts, which cost nothing.
+         * List or export the library
+         * @description Lists the videos whose transcripts are kept, newest first, without their texts, on every plan. `as=documents` with `Accept: application/x-ndjson` exports all their texts, for a vector store. `GET /videos/{id}/transcript` and `POST /transcripts` return the texts too, which cost nothing.
          */
         get: operations["listLibraryVideos"];
         put?: never;
@@ -9494,10 +9494,14 @@ export interface operations {
                 label?: string;
                 /** @description Only videos of this channel: its ID or its handle. */
                 channel?: string;
-                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
-                limit?: number;
-                /** @description The `next` value of the previous page. By default the first page is returned. */
+                /** @description The `next` value of the previous page, or the `cursor` of a document. By default it begins with the newest video. */
                 after?: string;
+                /** @description The maximum number of videos to return: 25 by default, and values above 100 are treated as 100. With `as=documents` all by default. */
+                limit?: number;
+                /** @description `documents`, with `Accept: application/x-ndjson`: a line for each piece of about `chunkSeconds` (60 by default), ready for a vector store, and one for each video without a transcript. A piece ends where a chapter begins. */
+                as?: "documents";
+                /** @description Only with `as=documents`: the length of a document in seconds, by default 60. */
+                chunkSeconds?: number;
             };
             header?: never;
             path?: never;
@@ -9505,7 +9509,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of videos, newest first. */
+            /** @description A page of videos, newest first, or as NDJSON (`Accept: application/x-ndjson`) the documents of all. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9546,7 +9550,7 @@ export interface operations {
                     "application/json": components["schemas"]["LibraryVideos"];
                 };
             };
-            /** @description `invalid_request`: A parameter or a field is invalid. */
+            /** @description `invalid_request`: A parameter or a field is invalid. `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9602,7 +9606,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9634,7 +9638,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
