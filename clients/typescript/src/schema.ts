@@ -307,7 +307,11 @@ export interface paths {
         delete: operations["deleteJob"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change whether an archive job is kept
+         * @description Has the transcripts of a job in any state kept in the library, or no more of them, on every plan.
+         */
+        patch: operations["changeJob"];
         trace?: never;
     };
     "/jobs/{id}/cancel": {
@@ -1242,6 +1246,13 @@ export interface components {
             /** @description IDs or URLs of videos, read in this order. A video that is listed twice is read once. */
             videos?: string[];
         };
+        JobChangeBody: {
+            /**
+             * @description Whether the transcripts are kept in the library of the organization. `true` also keeps those that are stored; `false` keeps none that comes later, and leaves what is kept.
+             * @example true
+             */
+            keep: boolean;
+        };
         SubscriptionRequest: {
             /** @description The channel as the request named it. */
             channel: string | null;
@@ -2100,7 +2111,7 @@ export interface components {
              * @description What was done.
              * @enum {string}
              */
-            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "client.blocked" | "client.unblocked" | "job.created" | "job.canceled" | "job.resumed" | "job.deleted" | "subscription.created" | "subscription.changed" | "subscription.deleted" | "feed_link.created" | "feed_link.deleted" | "library.deleted" | "webhook.created" | "webhook.changed" | "webhook.rotated" | "webhook.deleted" | "usage.pruned";
+            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "client.blocked" | "client.unblocked" | "job.created" | "job.changed" | "job.canceled" | "job.resumed" | "job.deleted" | "subscription.created" | "subscription.changed" | "subscription.deleted" | "feed_link.created" | "feed_link.deleted" | "library.deleted" | "webhook.created" | "webhook.changed" | "webhook.rotated" | "webhook.deleted" | "usage.pruned";
             /** @description The organization. Null for `usage.pruned` and `client.…`. */
             organizationId: string | null;
             /** @description The ID of what was changed. Null for `usage.pruned`. */
@@ -6660,6 +6671,243 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    changeJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "keep": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["JobChangeBody"];
+            };
+        };
+        responses: {
+            /** @description The changed job. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "running",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "playlist": null,
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "playlist": null,
+                     *         "kinds": [],
+                     *         "publishedAfter": null,
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause",
+                     *         "labels": {},
+                     *         "keep": false,
+                     *         "include": [],
+                     *         "chunkSeconds": null,
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "match": "all",
+                     *         "tracks": "any",
+                     *         "videos": null
+                     *       },
+                     *       "labels": {},
+                     *       "keep": "on",
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "hidden": 0,
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Of an access token without the scope: `error="insufficient_scope"`, and the `scope` to request. */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
