@@ -141,7 +141,7 @@ function examplesWith(value: unknown, property: string, isExample = false): Exam
 describe('the OpenAPI document', () => {
   it('lists exactly the routes that are served', () => {
     const { router } = service.app.getHttpAdapter().getInstance() as { router: Router };
-    const isPage = (path: string): boolean => path.startsWith('/docs') || path === '/admin/ui';
+    const isPage = (path: string): boolean => path.startsWith('/docs') || ['/admin/ui', '/library/ui'].includes(path);
     const routes = router.stack.flatMap(({ route }) => (route && !isPage(route.path) ? [route] : []));
     const served = routes.flatMap(({ path, stack }) =>
       stack.map(({ method }) => `${method.toUpperCase()} ${path.replace(/[:*](\w+)/g, '{$1}')}`),

@@ -200,7 +200,9 @@ async function main(): Promise<void> {
   print('2/4 Starting the service with its embedded PostgreSQL');
   const options = process.argv.slice(2);
   const watched = options.includes('--watch');
-  for (const folder of watched ? ['database/migrations', 'database/functions', 'admin/http/page.html'] : []) {
+  for (const folder of watched
+    ? ['database/migrations', 'database/functions', 'admin/http/page.html', 'library/library-page.html']
+    : []) {
     await rm(join(PROJECT, 'dist-tools/src', folder), { recursive: true, force: true });
     await copyAsset(folder);
   }
