@@ -37,4 +37,11 @@ while (!JSON.parse(run(following + read.trim())).results.some(({ videoId }) => v
   assert(Date.now() < deadlineMs, `The feed has no entry of ${published}.`);
   await setTimeout(500);
 }
-console.log(`${curls.length} curl lines, the export of the usage and the commands of following did what they promise.`);
+const [by, search, answer] = lines.slice(lines.findIndex((line) => line.includes('# search what')));
+const { title, url, text } = JSON.parse(run(search.trim())).results[0];
+assert.deepEqual(JSON.parse(answer), { title, url, text });
+const page = /http\S+\/library\/ui/.exec(by)?.[0];
+assert.match(run(`curl -s ${page}`), /<title>Channel Transcripts: library/);
+console.log(
+  `${curls.length} curl lines, the export of the usage, the search and the commands of following did what they promise.`,
+);

@@ -112,11 +112,12 @@ function refuseCommonJsOnDemand({ inputs }) {
   }
 }
 
-/** Copies what modules read from beside themselves: the SQL of the database, and the page for the operator. */
+/** Copies what modules read from beside themselves: the SQL of the database, and the pages. */
 async function copyAssets(folder, { outputs }) {
   for (const [module, ...files] of [
     ['database/migrate.js', 'migrations', 'functions'],
     ['admin/http/page.controller.js', 'page.html'],
+    ['library/page.controller.js', 'library-page.html'],
   ]) {
     const [bundled] = Object.entries(outputs).find(([, { inputs }]) => `modules/${module}` in inputs);
     for (const file of files) {

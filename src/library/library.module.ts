@@ -6,12 +6,13 @@ import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { LibraryController } from './library.controller.js';
 import { LibraryService } from './library.service.js';
+import { LibraryPageController } from './page.controller.js';
 import { LibraryUpkeep } from './library-upkeep.js';
 
 /** What organizations keep, and its search. */
 @Module({
   imports: [AuthModule, JobsModule, TranscriptsModule],
-  controllers: [LibraryController],
+  controllers: [LibraryController, LibraryPageController],
   providers: [LibraryService],
   exports: [LibraryService],
 })

@@ -94,6 +94,9 @@ describe('the page for the operator', () => {
     const { id } = await service.app.get(SubscriptionsService).create({ channel: '@harbourlight' }, payer);
     await service.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked' WHERE id = '${id}'`);
     await service.get('/channels/@tidewater/transcripts?limit=3', organization.key);
+    await service.query(
+      `INSERT INTO libraries (organization_id, videos, bytes) VALUES ('${organizationId}', 7, 3000000)`,
+    );
   });
   afterAll(() => chromium.close());
   beforeEach(async () => {
@@ -316,6 +319,7 @@ describe('the page for the operator', () => {
     for (const shown of [
       '@tidewater',
       '2 videos',
+      '7 videos, 3 of 2,048 MB',
       'queued',
       'Harbour Light Workshop',
       'paused: upstream_blocked',

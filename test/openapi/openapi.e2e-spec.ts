@@ -141,7 +141,7 @@ function examplesWith(value: unknown, property: string, isExample = false): Exam
 describe('the OpenAPI document', () => {
   it('lists exactly the routes that are served', () => {
     const { router } = service.app.getHttpAdapter().getInstance() as { router: Router };
-    const isPage = (path: string): boolean => path.startsWith('/docs') || path === '/admin/ui';
+    const isPage = (path: string): boolean => path.startsWith('/docs') || ['/admin/ui', '/library/ui'].includes(path);
     const routes = router.stack.flatMap(({ route }) => (route && !isPage(route.path) ? [route] : []));
     const served = routes.flatMap(({ path, stack }) =>
       stack.map(({ method }) => `${method.toUpperCase()} ${path.replace(/[:*](\w+)/g, '{$1}')}`),
@@ -397,6 +397,7 @@ describe('a response matches the document', () => {
       '/jobs/{id}/results': [`/jobs/${job.id}/results`],
       '/subscriptions/{id}/results': [`/subscriptions/${subscription.id}/results`],
       '/feed': ['/feed'],
+      '/library/videos': ['/library/videos?as=documents'],
       '/mcp': ['/mcp', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'],
       '/admin/usage': ['/admin/usage'],
     };

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
 import { transformFile } from '@swc/core';
 import { startFakeYoutube } from '../../test/fake-youtube/fake-youtube.js';
 
@@ -129,11 +130,29 @@ function printFollowing(base: string, youtubeUrl: string, key: string): void {
   print(`  curl -s ${authorized}"${base}/subscriptions/$SUBSCRIPTION/results"`);
 }
 
+const KEPT_CHANNEL = '@fogsignalradio';
+const SEARCHED = 'breakwater';
+
+/** Follows a channel and keeps what it has. Returns the first passage that a search finds. */
+async function passageOf(base: string, key: string): Promise<object> {
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ channel: KEPT_CHANNEL, start: 1, keep: true });
+  await fetch(`${base}/subscriptions`, { method: 'POST', headers, body });
+  for (;;) {
+    const found = await fetch(`${base}/library/search?q=${SEARCHED}&limit=1`, { headers });
+    const { results = [] } = (await found.json()) as { results?: { title: string; url: string; text: string }[] };
+    const [passage] = results;
+    if (passage) return { title: passage.title, url: passage.url, text: passage.text };
+    await setTimeout(200);
+  }
+}
+
 function printInstructions(
   base: string,
   youtubeUrl: string,
   dataFolder: string,
   { pro, free, small }: Record<'pro' | 'free' | 'small', DemoOrganization>,
+  passage: object,
 ): void {
   const curl = (key: string, path: string, options = '-s'): string =>
     `curl ${options} ${key ? `-H "Authorization: Bearer ${key}" ` : ''}"${base}${path}"`;
@@ -162,6 +181,9 @@ function printInstructions(
   ];
   for (const [what, line] of more) print(`  # ${what}\n  ${line}`);
   printFollowing(base, youtubeUrl, pro.key);
+  print(`  # search what the subscription to ${KEPT_CHANNEL} keeps; by hand: ${base}/library/ui, with the Pro key`);
+  print(`  ${curl(pro.key, `/library/search?q=${SEARCHED}&limit=1`)}`);
+  print(`  ${JSON.stringify(passage)}`);
   print('  # the usage of the Pro organization as CSV, for an invoice');
   print(`  DATABASE_URL= DATA_DIR=${dataFolder} npm run --silent cli -- usage ${pro.id} --by day --csv`);
   print();
@@ -200,7 +222,9 @@ async function main(): Promise<void> {
   print('2/4 Starting the service with its embedded PostgreSQL');
   const options = process.argv.slice(2);
   const watched = options.includes('--watch');
-  for (const folder of watched ? ['database/migrations', 'database/functions', 'admin/http/page.html'] : []) {
+  for (const folder of watched
+    ? ['database/migrations', 'database/functions', 'admin/http/page.html', 'library/library-page.html']
+    : []) {
     await rm(join(PROJECT, 'dist-tools/src', folder), { recursive: true, force: true });
     await copyAsset(folder);
   }
@@ -242,7 +266,8 @@ async function main(): Promise<void> {
       '2',
     );
     print('4/4 Issued an API key for each');
-    printInstructions(base, fakeYoutube.url, environment.DATA_DIR, { pro, free, small });
+    const passage = await passageOf(base, pro.key);
+    printInstructions(base, fakeYoutube.url, environment.DATA_DIR, { pro, free, small }, passage);
     service.once('exit', () => {
       if (!stopping) process.stderr.write('The service exited unexpectedly.\n');
       void stop(1);
