@@ -14,8 +14,8 @@ const FLOORS = [
   { config: ['domain'] },
   { observability: ['config', 'domain'] },
   {
-    cache: ['config', 'domain/(waiting|detached)\\.ts$', 'observability/logging/repeated-lines\\.ts$', REGISTRY],
-    database: ['config', 'domain/(organization-turns|page|waiting)\\.ts$'],
+    cache: ['config', 'domain/waiting\\.ts$', 'observability/logging/repeated-lines\\.ts$', REGISTRY],
+    database: ['config', 'domain/(page|waiting)\\.ts$'],
     background: [REGISTRY],
   },
   {

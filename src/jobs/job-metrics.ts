@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
-import { JOB_STATES } from './job-states.js';
-import { PAUSE_REASONS } from './job.js';
+import { JOB_STATES, PAUSE_REASONS } from './job.js';
 import { SliceRepository, type JobCounts } from './work/slice.repository.js';
 import { SUBSCRIPTION_STATES } from './subscription.js';
 

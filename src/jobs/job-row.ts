@@ -5,11 +5,10 @@ import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { JobDto } from './dto/job.dto.js';
 import type { SubscriptionDto, SubscriptionRequestDto } from './dto/subscription.dto.js';
 import { CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
-import type { KeepState } from './dto/keep.js';
+import type { KeepState } from './dto/jobs-request.dto.js';
 import type { Labels } from './dto/labels.js';
 import { readStoredJob } from './job-request.js';
-import type { Cause, JobState } from './job-states.js';
-import { checkAgainSeconds, type JobReason } from './job.js';
+import { type Cause, type JobState, checkAgainSeconds, type JobReason } from './job.js';
 import { SECONDS_PER_MINUTE, type SubscriptionReason } from './subscription.js';
 
 /** A row of `jobs`, an archive job or a subscription, with the time until its next slice. */

@@ -1,8 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
-import type { BackgroundLoop } from '../background/background-loop.js';
-import { BackgroundLoops } from '../background/background-loops.js';
+import { type BackgroundLoop, BackgroundLoops } from '../background/background-loops.js';
 import { createGauge } from '../observability/metrics-registry.js';
 import { DELIVERY_RETENTION_DAYS, SUCCEEDED_RETENTION_DAYS } from './webhook.js';
 

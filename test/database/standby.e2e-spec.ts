@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DATABASE_TIMEOUTS } from '../../src/database/database-timeouts.js';
+import { DATABASE_TIMEOUTS } from '../../src/database/query-with-deadline.js';
 import { EmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';

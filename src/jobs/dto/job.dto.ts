@@ -8,10 +8,8 @@ import { instanceOf, orNull } from '../../http/routes/response-docs.js';
 import { storedForm } from '../../http/routes/validation.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
-import { JOB_STATES } from '../job-states.js';
-import { CHECK_AGAIN_SECONDS_MAX, JOB_REASONS } from '../job.js';
-import { JobFields } from './jobs-request.dto.js';
-import { keepState } from './keep.js';
+import { JOB_STATES, CHECK_AGAIN_SECONDS_MAX, JOB_REASONS } from '../job.js';
+import { JobFields, keepState } from './jobs-request.dto.js';
 
 /** What a job was created with: one of `channel`, `playlist` and `videos`; the others are null. */
 @ApiSchema({ name: 'JobRequest' })

@@ -10,7 +10,7 @@ import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import { SUBSCRIPTION_REASONS, SUBSCRIPTION_STATES } from '../subscription.js';
 import { CURSORS_EXAMPLE, JobSummaryDto, labels } from './job.dto.js';
-import { keepState } from './keep.js';
+import { keepState } from './jobs-request.dto.js';
 import { CreateSubscriptionDto } from './subscriptions-request.dto.js';
 
 /** What a subscription was created with, and what of it was changed since then. */

@@ -6,8 +6,7 @@ import { VIDEO_ID } from '../../domain/references/video-reference.js';
 import { Field, field, Fields, OptionalFields, Picked } from '../../http/routes/field.js';
 import { PageQueryDto } from '../../http/routes/validation.js';
 import { Kinds, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
-import { ResultsQueryDto } from './jobs-request.dto.js';
-import { Keep } from './keep.js';
+import { ResultsQueryDto, Keep } from './jobs-request.dto.js';
 import { Label, Labels } from './labels.js';
 import { SUBSCRIPTION_STATES, type Start, type SubscriptionState } from '../subscription.js';
 

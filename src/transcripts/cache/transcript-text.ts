@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw, inflateRaw } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { detached } from '../../domain/detached.js';
+import { detached } from '../../cache/cache-budget.js';
 import { nextTurn } from '../../domain/waiting.js';
 import { Segment, type Transcript } from '../../domain/transcript.js';
 
