@@ -10,7 +10,7 @@ import { describeRoutes } from './http/errors/error-docs.js';
 import { withPolicy } from './http/server/middleware.js';
 import { addSchemas, forSwaggerUi } from './http/routes/response-docs.js';
 import { Routes } from './http/routes/routes.js';
-import { METRICS_TOKEN_SCHEME } from './health/metrics.controller.js';
+import { METRICS_TOKEN_SCHEME } from './health/health.controller.js';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -14,7 +14,7 @@ const FLOORS = [
   { config: ['domain'] },
   { observability: ['config', 'domain'] },
   {
-    cache: ['config', 'domain/waiting\\.ts$', 'observability/logging/repeated-lines\\.ts$', REGISTRY],
+    cache: ['config', 'domain/waiting\\.ts$', 'observability/logging/logger\\.ts$', REGISTRY],
     database: ['config', 'domain/(page|waiting)\\.ts$'],
     background: [REGISTRY],
   },

@@ -21,7 +21,7 @@ import {
 } from './auth-errors.js';
 import { FailedAuthentications } from './failed-authentications.js';
 import { IdentityProvider } from './oidc/identity-provider.js';
-import { EXTERNAL_ID_LENGTH_MAX, normalizedText } from '../organizations/limits.js';
+import { EXTERNAL_ID_LENGTH_MAX, normalizedText } from '../organizations/organization.entity.js';
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? normalizedText(value, EXTERNAL_ID_LENGTH_MAX) : undefined;

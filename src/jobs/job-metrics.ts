@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
-import { JOB_STATES, PAUSE_REASONS } from './job.js';
+import { JOB_STATES, PAUSE_REASONS, SUBSCRIPTION_STATES } from './job.js';
 import { SliceRepository, type JobCounts } from './work/slice.repository.js';
-import { SUBSCRIPTION_STATES } from './subscription.js';
 
 /** So that frequent scrapes cost little, what waits is read again after this time. */
 const WAITING_AGE_MAX_MS = 5_000;

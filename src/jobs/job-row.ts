@@ -8,8 +8,14 @@ import { CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
 import type { KeepState } from './dto/jobs-request.dto.js';
 import type { Labels } from './dto/labels.js';
 import { readStoredJob } from './job-request.js';
-import { type Cause, type JobState, checkAgainSeconds, type JobReason } from './job.js';
-import { SECONDS_PER_MINUTE, type SubscriptionReason } from './subscription.js';
+import {
+  type Cause,
+  type JobState,
+  checkAgainSeconds,
+  type JobReason,
+  SECONDS_PER_MINUTE,
+  type SubscriptionReason,
+} from './job.js';
 
 /** A row of `jobs`, an archive job or a subscription, with the time until its next slice. */
 export interface JobRow<Reason = JobReason> {

@@ -17,7 +17,7 @@ import {
   PlanLimitExceededError,
 } from '../../domain/errors.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './http-errors.js';
-import { RepeatedLines } from '../../observability/logging/repeated-lines.js';
+import { RepeatedLines } from '../../observability/logging/logger.js';
 import { challengeOf } from './challenge.js';
 import { DOCS_PAGE, errorBody } from './error-body.js';
 import { setQuotaHeaders } from '../routes/limit-headers.js';

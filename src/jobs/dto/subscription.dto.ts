@@ -8,7 +8,7 @@ import { storedForm } from '../../http/routes/validation.js';
 import { instanceOf, orNull } from '../../http/routes/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
-import { SUBSCRIPTION_REASONS, SUBSCRIPTION_STATES } from '../subscription.js';
+import { SUBSCRIPTION_REASONS, SUBSCRIPTION_STATES } from '../job.js';
 import { CURSORS_EXAMPLE, JobSummaryDto, labels } from './job.dto.js';
 import { keepState } from './jobs-request.dto.js';
 import { CreateSubscriptionDto } from './subscriptions-request.dto.js';

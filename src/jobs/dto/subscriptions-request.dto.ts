@@ -8,7 +8,7 @@ import { PageQueryDto } from '../../http/routes/validation.js';
 import { Kinds, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ResultsQueryDto, Keep } from './jobs-request.dto.js';
 import { Label, Labels } from './labels.js';
-import { SUBSCRIPTION_STATES, type Start, type SubscriptionState } from '../subscription.js';
+import { SUBSCRIPTION_STATES, type Start, type SubscriptionState } from '../job.js';
 
 /** The most of the newest uploads that a subscription can begin with. */
 const START_UPLOADS_MAX = 100;
