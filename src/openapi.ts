@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import type { NextFunction, Request, Response, RequestHandler } from 'express';
@@ -11,11 +14,7 @@ import { withPolicy } from './http/server/middleware.js';
 import { addSchemas, forSwaggerUi } from './http/routes/response-docs.js';
 import { Routes } from './http/routes/routes.js';
 import { METRICS_TOKEN_SCHEME } from './health/health.controller.js';
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 
-/** Creates the OpenAPI document of all routes. */
 export function createDocument(app: INestApplication): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setTitle('Channel Transcripts')

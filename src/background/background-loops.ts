@@ -1,8 +1,8 @@
+import { setMaxListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Module, type BeforeApplicationShutdown, Logger } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
-import { setMaxListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 /** The longest pause after failures. */
 const BACK_OFF_MAX_MS = 10_000;
@@ -10,7 +10,6 @@ const BACK_OFF_MAX_MS = 10_000;
 /** What a loop repeats. It resolves to `'again'` when there may be more to do at once. A rejection is logged, and repeated later. */
 export type Round = (stop: AbortSignal) => Promise<unknown>;
 
-/** The metrics of all loops, by their names. */
 interface LoopMetrics {
   failures: Counter<'loop'>;
   lastSuccess: Gauge<'loop'>;
@@ -133,7 +132,6 @@ export class BackgroundLoops implements BeforeApplicationShutdown {
     return loop;
   }
 
-  /** Stops all loops, and waits for their rounds. */
   async stop(): Promise<void> {
     await Promise.all(this.stops.map((stop) => stop()));
   }

@@ -25,7 +25,6 @@ export class MemoryStore implements KeyvStoreAdapter {
     });
   }
 
-  /** Registers the gauges of its size. */
   registerMetrics(registry: Registry): void {
     const { entries } = this;
     const size = 'Size of the cache in memory, keys and overhead included.';

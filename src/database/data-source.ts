@@ -58,7 +58,6 @@ export interface DatabaseOptions {
   readonly schema?: string;
 }
 
-/** The open database of a process. */
 export interface OpenDatabase {
   readonly dataSource: DataSource;
   /** Closes the connections, then the embedded PostgreSQL, if one was started. */

@@ -69,7 +69,6 @@ export class HealthController {
 /** Metrics of the process and not of an application in it: prom-client's default collectors may be started only once. */
 const processMetrics = new Registry();
 
-/** The metrics token is missing or invalid. */
 class MetricsTokenError extends UnauthorizedError {
   constructor(sent?: string) {
     super('the header "Authorization: Bearer <METRICS_TOKEN>"', 'the metrics token', sent);

@@ -92,7 +92,6 @@ export function logChange(by: Cause, row: Changed): ChangedJob {
   return { job: toJob(row), organizationId: row.organization_id };
 }
 
-/** Logs the change of the state of a job or a subscription. */
 export function logStateChange(by: Cause, row: Changed<JobRow<string>>): void {
   const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
   const facts =

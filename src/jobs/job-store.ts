@@ -48,7 +48,6 @@ export interface Idempotency {
   identifiesRequest?: boolean;
 }
 
-/** The columns of a new job or subscription. */
 interface NewRow {
   /** JSON. */
   request: string;

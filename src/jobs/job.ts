@@ -13,10 +13,8 @@ export function isFinished(state: JobState): boolean {
   return state === 'completed' || state === 'canceled' || state === 'failed';
 }
 
-/** The reasons of paused jobs. */
 export const PAUSE_REASONS = ['plan_limit_exceeded', 'upstream_blocked', 'plan_changed', 'list_incomplete'] as const;
 
-/** Why a job is paused or has failed. */
 export const JOB_REASONS = [...PAUSE_REASONS, 'channel_not_found', 'playlist_not_found'] as const;
 export type JobReason = (typeof JOB_REASONS)[number];
 
@@ -66,7 +64,6 @@ export class JobNotFoundError extends fixedError(
   'Job not found. No job has this ID, or it was deleted.',
 ) {}
 
-/** The state of the job does not allow the operation. */
 export class JobFinishedError extends DomainError {
   constructor(operation: 'cancel' | 'resume', state: string) {
     super(
@@ -86,7 +83,6 @@ export class ResultsExpiredError extends DomainError {
 /** Jobs take minutes. */
 const JOBS_RETRY_AFTER_SECONDS = 60;
 
-/** The organization has the maximum number of unfinished jobs. */
 export class TooManyJobsError extends DomainError {
   constructor(jobsMax: number) {
     super(
@@ -157,7 +153,6 @@ export class SubscriptionPausedError extends fixedError(
 /** A slot becomes free only when a subscription is deleted. */
 const SUBSCRIPTIONS_RETRY_AFTER_SECONDS = 60;
 
-/** The organization has the maximum number of subscriptions. */
 export class TooManySubscriptionsError extends DomainError {
   constructor(subscriptionsMax: number) {
     super(

@@ -45,7 +45,6 @@ export function invalidCursor(): InvalidRequestError {
   return invalidField('cursor', 'cursor is invalid. Send the cursor of the last result unchanged, to the same tool.');
 }
 
-/** The most videos that a text is continued with. */
 export const CURSOR_VIDEOS_MAX = 10;
 
 const second = z.number().min(0);

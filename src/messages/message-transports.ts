@@ -78,7 +78,6 @@ export class TcpTransport extends ServerTCP {
     });
   }
 
-  /** Where messages are received. */
   get url(): string {
     const address = this.listener.address();
     return `tcp://${this.host}:${typeof address === 'object' && address ? address.port : this.port}`;

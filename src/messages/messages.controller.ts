@@ -39,7 +39,6 @@ import { readIdMessage, readMessage, type MessageContext } from './open-messages
 const OnMessage = (pattern: string, ...guards: MethodDecorator[]): MethodDecorator =>
   applyDecorators(MessagePattern(pattern), Reads(), ...guards);
 
-/** The `MessageContext` of the message. */
 const Context = createParamDecorator((_: unknown, execution: ExecutionContext) => requestContextOf(execution));
 
 const PLAYLIST_FORMS = 'the ID or the URL of a playlist';

@@ -1,6 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ExecutionContext, Injectable, Logger, type Type } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { catchError, defer, finalize, from, Observable, throwError } from 'rxjs';
 import { Authentication } from '../auth/authentication.js';
 import { Environment } from '../config/environment.js';
@@ -63,7 +63,6 @@ const REFUSALS = [
 ];
 const RETRY_AFTER_SECONDS = 2;
 
-/** A call that arrived as a message. */
 export class MessageContext extends RequestContext {
   readonly credentialLocation = 'the field "apiKey" of the message';
   readonly credential: string | undefined;

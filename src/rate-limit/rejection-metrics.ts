@@ -43,7 +43,6 @@ export class RejectionMetrics {
     );
   }
 
-  /** Counts a request that a limit refused. */
   count(reason: (typeof LIMITS)[number]): void {
     this.limitRefusals.inc({ reason });
   }

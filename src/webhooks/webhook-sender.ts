@@ -13,7 +13,6 @@ const READ_BYTES_MAX = 64 * 1024;
 const GONE = 410;
 const ERROR_CODE = /^[A-Z][A-Z0-9_]{1,60}$/;
 
-/** The result of one attempt. */
 export interface SendResult {
   outcome: 'succeeded' | 'failed' | 'gone';
   /** The HTTP status; null when there was no response. */

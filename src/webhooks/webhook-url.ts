@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
+import type { LookupAddress } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
 import { parseUrl } from '../domain/references/page-url.js';
 import { hasNoApiKey } from '../http/routes/field.js';
 import { InvalidUrlError } from './webhook.js';
-import type { LookupAddress } from 'node:dns';
-import { Resolver } from 'node:dns/promises';
 import { Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import { OrganizationTurns } from '../domain/waiting.js';

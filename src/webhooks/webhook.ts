@@ -1,6 +1,5 @@
 import { DomainError, fixedError, InvalidRequestError } from '../domain/errors.js';
 
-/** The events that a webhook can be sent. */
 export const WEBHOOK_EVENTS = [
   'job.completed',
   'job.failed',
@@ -50,7 +49,6 @@ export class DeliveryNotFoundError extends fixedError(
   'Delivery not found. List the deliveries of the webhook with GET /webhooks/:id/deliveries.',
 ) {}
 
-/** Nothing is sent to a webhook that is turned off. */
 export class WebhookTurnedOffError extends fixedError(
   'conflict',
   'The webhook is turned off. PATCH /webhooks/:id with its url turns it on again.',

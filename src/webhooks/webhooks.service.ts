@@ -146,7 +146,6 @@ const NOT_RETRIED = {
   full: QueueFullError,
 };
 
-/** The webhooks of organizations, and their deliveries. */
 @Injectable()
 export class WebhooksService {
   constructor(

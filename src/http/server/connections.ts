@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { readFile } from 'node:fs/promises';
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
@@ -11,7 +12,6 @@ import { RefusedRequestError } from '../errors/http-errors.js';
 import { withTimeout } from '../../domain/waiting.js';
 import { errorBody } from '../errors/error-body.js';
 import { Routes } from '../routes/routes.js';
-import { readFile } from 'node:fs/promises';
 
 /** Longer than the keep-alive of proxies (60 s by default), so that no connection closes while they send a request on it. */
 const KEEP_ALIVE_MS = 75_000;
@@ -136,7 +136,6 @@ export interface ClosingServer {
   close(graceMs: number): Promise<void>;
 }
 
-/** The progress of a shutdown. */
 @Injectable()
 export class ShutdownState {
   /** Readiness fails. Requests are still served until the load balancer has noticed. */

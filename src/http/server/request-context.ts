@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { isIP } from 'node:net';
 import type { ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import type { Actor, Caller, Person } from '../../domain/caller.js';
 import { createRedactor, type Redactor } from '../../observability/logging/logger.js';
-import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** Request ids accepted from callers. Anything else is replaced, because the id is echoed and logged. */

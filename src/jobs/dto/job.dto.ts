@@ -23,7 +23,6 @@ export class JobRequestDto extends StoredFields(JobFields) {
   videos: number | null;
 }
 
-/** The labels of a job or a subscription. */
 export const labels = z.record(z.string(), z.string()).describe('Your own pairs.');
 
 /** `total = succeeded + failed + pending` and `succeeded = cached + fetched` hold at any moment. */
@@ -127,7 +126,6 @@ const JobEventData = z
   })
   .meta({ id: 'JobEventData' });
 
-/** The body of a message to a webhook about a job. */
 export const JobEventDto = z
   .object({
     type: z.enum(REPORTED_STATES.map((state) => `job.${state}` as const)).describe('The event.'),
@@ -177,7 +175,6 @@ export const JOBS_PAGE_EXAMPLE = { jobs: [RUNNING_JOB_EXAMPLE], next: null } sat
 /** Of the two entries of an example. */
 export const CURSORS_EXAMPLE = ['1.nB3kQz0A', '2.7tXw_uRe'] as const;
 
-/** The first two entries of a running job. */
 export const RESULTS_EXAMPLE = {
   results: TRANSCRIPTS_EXAMPLE.results.map((entry, index) => ({ position: index + 1, ...entry })),
   next: CURSORS_EXAMPLE[1],

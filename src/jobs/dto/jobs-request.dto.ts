@@ -10,7 +10,6 @@ import { CURSOR_KIND } from '../results/cursor.js';
 import { Label, Labels } from './labels.js';
 import { z } from 'zod';
 
-/** The field `keep`. */
 export const Keep = (): PropertyDecorator =>
   Field.boolean({
     impliedDefault: false,
@@ -108,7 +107,6 @@ export class JobFields extends TextFields {
   keep: boolean;
 }
 
-/** The body of a new job. */
 @ApiSchema({ name: 'NewJobBody' })
 export class CreateJobDto extends JobFields {
   @Field.texts({
@@ -125,13 +123,11 @@ export const NEW_JOB_BODIES = {
   videos: { summary: 'A list of videos', value: { videos: ['hl-dinghy__', 'https://youtu.be/hl-silent__'] } },
 } satisfies Record<string, { summary: string; value: Partial<CreateJobDto> }>;
 
-/** The query of a list of jobs. */
 export class JobsQueryDto extends PageQueryDto {
   @Label()
   label?: string;
 }
 
-/** The query parameters of results. */
 export class ResultsQueryDto extends Restated(Picked(TextFields, 'chunkSeconds'), {
   chunkSeconds: {
     description:

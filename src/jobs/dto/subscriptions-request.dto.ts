@@ -13,7 +13,6 @@ import { SUBSCRIPTION_STATES, type Start, type SubscriptionState } from '../job.
 /** The most of the newest uploads that a subscription can begin with. */
 const START_UPLOADS_MAX = 100;
 
-/** The body of a new subscription. */
 @ApiSchema({ name: 'NewSubscriptionBody' })
 export class CreateSubscriptionDto extends TextFields {
   @Field.text({
@@ -93,7 +92,6 @@ export class ChangedFields extends OptionalFields(
   { nullable: true },
 ) {}
 
-/** The body of a change of a subscription. */
 @ApiSchema({ name: 'SubscriptionChangeBody' })
 export class ChangeSubscriptionDto extends Fields(
   OptionalFields(Picked(CreateSubscriptionDto, 'checkMinutes')),
@@ -118,7 +116,6 @@ const FollowedChannel = (): PropertyDecorator =>
     hint: 'Only of this channel.',
   });
 
-/** The query of a list of subscriptions. */
 export class SubscriptionsQueryDto extends PageQueryDto {
   @Label()
   label?: string;
@@ -127,7 +124,6 @@ export class SubscriptionsQueryDto extends PageQueryDto {
   channel?: string;
 }
 
-/** The query parameters of the feed. */
 export class FeedQueryDto extends ResultsQueryDto {
   @Label()
   label?: string;

@@ -5,7 +5,6 @@ import { ContinuationRejectedError } from '../../platform/video-platform.js';
 import { Call, CallEnded } from '../../transcripts/call.js';
 import { BUSY_SECONDS, SLICE_EXPIRED, type SliceOutcome } from './slice.js';
 
-/** Why a list has no page. */
 export type NoList = Extract<SliceOutcome, { type: 'channel_not_found' | 'playlist_not_found' | 'blocked' | 'busy' }>;
 
 /**

@@ -302,7 +302,6 @@ function storedForms(
 /** Text of the platform as jsonb can store it. */
 const storable = (text: string): string => text.replaceAll('\0', '').toWellFormed();
 
-/** What an event says about an entry. */
 export function uploadEvent(entry: Entry<unknown>, channel: Channel | null): UploadEvent {
   const { videoId, metadata } = entry;
   const { url, title, publishedAt } = metadata;

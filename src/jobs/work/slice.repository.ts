@@ -29,7 +29,6 @@ export interface JobCounts {
   stored_bytes: number;
 }
 
-/** What waits among all jobs. */
 export interface WaitingJobs {
   oldest_due_seconds: number;
   /** The highest number of consecutive slices that failed, of an archive job that is neither finished nor paused. */

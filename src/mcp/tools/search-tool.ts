@@ -181,7 +181,6 @@ function matchLine(videoId: string, { start, excerpt }: Match): string {
   return `[${clockTime(start)}](${secondUrl(videoId, start)}) ${escapeMarkdown(excerpt)}\n`;
 }
 
-/** A line for each reason, with the videos. */
 function failuresText(failed: readonly { videoId: string; code: string }[]): string {
   const idsOf = (wanted: string) =>
     failed.filter(({ code }) => code === wanted).map(({ videoId }) => codeSpan(videoId));

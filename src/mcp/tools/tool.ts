@@ -44,7 +44,6 @@ export function visibleText(text: string): string {
   });
 }
 
-/** What the tools use. */
 @Injectable()
 export class ToolServices {
   constructor(
@@ -78,7 +77,6 @@ export interface Tool {
   limitsConcurrency: boolean;
   /** Whether a call changes something, for which the scope `write` is required. */
   effect: 'reads' | 'creates';
-  /** The class with the fields of its input. */
   input: Type<object>;
   output: z.ZodObject;
   /** @throws InvalidRequestError and the errors that refuse the call */
@@ -101,7 +99,6 @@ export function defineTool<Input extends object>(
   };
 }
 
-/** What a call has cost, for the model. */
 export function costLine({ fetched, cached, failed }: Summary): string {
   return `Charged: ${counted(fetched, 'transcript')} of the monthly quota. Free: ${cached} cached, ${failed} failed.`;
 }

@@ -31,7 +31,6 @@ export async function jsonOf(transcript: Transcript): Promise<Buffer> {
   return Buffer.from(`{${languages.join(',')}}`);
 }
 
-/** Deflates JSON. */
 export async function deflate(json: Buffer): Promise<TranscriptText> {
   // zlib returns a slice of the 16 KB into which it writes.
   const deflated = detached(await deflateOffThread(json, DEFLATE_OPTIONS));

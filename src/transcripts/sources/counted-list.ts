@@ -3,7 +3,6 @@ import type { Upload, VideoKind } from '../../domain/transcript.js';
 import { ContinuationRejectedError, type UploadsListPage } from '../../platform/video-platform.js';
 import { canBePublishedSince } from '../cache/lifetimes.js';
 
-/** A list as far as it was read. */
 export interface CountedList {
   uploads: Upload[];
   /** Where it goes on; null at its end. */
