@@ -85,7 +85,6 @@ const FLOORS = [
   {
     // The same parameters, events and guards as over HTTP.
     messages: [
-      'channels/dto',
       'library',
       'videos/dto',
       'jobs',

@@ -64,22 +64,17 @@ export class QueueFullError extends fixedError(
   'The webhook has 1000 waiting deliveries. Retry this one when some of them have ended.',
 ) {}
 
-export class TooManyWebhooksError extends DomainError {
-  constructor() {
-    super('conflict', `Your organization has ${WEBHOOKS_MAX} webhooks, which is the maximum. Delete one first.`);
-  }
-}
+export class TooManyWebhooksError extends fixedError(
+  'conflict',
+  `Your organization has ${WEBHOOKS_MAX} webhooks, which is the maximum. Delete one first.`,
+) {}
 
 /** The service has no key for the secrets of webhooks. */
-export class WebhooksDisabledError extends DomainError {
-  constructor() {
-    super(
-      'conflict',
-      'Webhooks are disabled on this service. Its operator enables them by setting WEBHOOK_SECRET_KEY to 32 or more random ' +
-        'characters (openssl rand -hex 32).',
-    );
-  }
-}
+export class WebhooksDisabledError extends fixedError(
+  'conflict',
+  'Webhooks are disabled on this service. Its operator enables them by setting WEBHOOK_SECRET_KEY to 32 or more random ' +
+    'characters (openssl rand -hex 32).',
+) {}
 
 /** The secret, or the value of the header, is encrypted with a key that this process does not have. */
 export class UnreadableSecretError extends DomainError {
