@@ -20,8 +20,7 @@ import { YoutubeModule } from './platform/youtube/youtube.module.js';
 import { PlaylistsController } from './playlists/playlists.controller.js';
 import { QuotaModule } from './quota/quota.module.js';
 import { TranscriptsModule } from './transcripts/transcripts.module.js';
-import { AuditController } from './usage/audit.controller.js';
-import { UsageController } from './usage/usage.controller.js';
+import { AuditController, UsageController } from './usage/usage.controller.js';
 import { VideosController } from './videos/videos.controller.js';
 import { WebhooksModule } from './webhooks/webhooks.module.js';
 

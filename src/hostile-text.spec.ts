@@ -6,7 +6,7 @@ import type { Segment } from './domain/transcript.js';
 import { parsePlaylistReference } from './domain/references/playlist-reference.js';
 import { parseVideoReference } from './domain/references/video-reference.js';
 import { createRedactor } from './observability/logging/logger.js';
-import { normalized } from './mcp/transcript-search.js';
+import { normalized } from './mcp/tools/search-tool.js';
 import { redactApiKeys } from './domain/api-key-text.js';
 import { decodeEntities, plainText, readCaptions } from './platform/youtube/video/captions.js';
 import { findHandle } from './platform/youtube/channel/channel-page.js';

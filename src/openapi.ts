@@ -1,19 +1,20 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
-import type { NextFunction, Request, Response } from 'express';
+import type { NextFunction, Request, Response, RequestHandler } from 'express';
 import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME, TOKEN_SCHEME } from './auth/auth.decorators.js';
-import { VERSION } from './config/package.js';
-import { errorsPage } from './errors-page.js';
+import { VERSION, PACKAGE_FOLDER } from './config/package.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './http/errors/http-errors.js';
 import { DOCS_PAGE, ERRORS_PAGE } from './http/errors/error-body.js';
 import { describeRoutes } from './http/errors/error-docs.js';
 import { withPolicy } from './http/server/middleware.js';
 import { addSchemas, forSwaggerUi } from './http/routes/response-docs.js';
 import { Routes } from './http/routes/routes.js';
-import { METRICS_TOKEN_SCHEME } from './health/metrics.controller.js';
+import { METRICS_TOKEN_SCHEME } from './health/health.controller.js';
 
-/** Creates the OpenAPI document of all routes. */
 export function createDocument(app: INestApplication): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setTitle('Channel Transcripts')
@@ -133,4 +134,26 @@ export function serveDocument(app: INestApplication): void {
       plugins: [focusFirstKey],
     },
   });
+}
+
+interface Page {
+  html: string;
+  setPolicy: RequestHandler;
+}
+
+/** Reads the page that the build makes of docs/errors.md. It runs and loads nothing, and has one style of its own. */
+function readPage(): Page {
+  const html = readFileSync(join(PACKAGE_FOLDER, 'dist/errors.html'), 'utf8');
+  const [, style = ''] = /<style>([^]*?)<\/style>/.exec(html) ?? [];
+  const hash = createHash('sha256').update(style).digest('base64');
+  return { html, setPolicy: withPolicy({ styleSrc: [`'sha256-${hash}'`] }) };
+}
+
+/** Serves the page to which the field `docs` of an error leads. It is read for the first request, not at each start. */
+function errorsPage(): RequestHandler {
+  let page: Page | undefined;
+  return (request, response) => {
+    const { html, setPolicy } = (page ??= readPage());
+    setPolicy(request, response, () => response.type('html').send(html));
+  };
 }

@@ -14,8 +14,8 @@ const FLOORS = [
   { config: ['domain'] },
   { observability: ['config', 'domain'] },
   {
-    cache: ['config', 'domain/(waiting|detached)\\.ts$', 'observability/logging/repeated-lines\\.ts$', REGISTRY],
-    database: ['config', 'domain/(organization-turns|page|waiting)\\.ts$'],
+    cache: ['config', 'domain/waiting\\.ts$', 'observability/logging/logger\\.ts$', REGISTRY],
+    database: ['config', 'domain/(page|waiting)\\.ts$'],
     background: [REGISTRY],
   },
   {
@@ -85,7 +85,6 @@ const FLOORS = [
   {
     // The same parameters, events and guards as over HTTP.
     messages: [
-      'channels/dto',
       'library',
       'videos/dto',
       'jobs',

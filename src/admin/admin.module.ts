@@ -8,17 +8,10 @@ import { AdminKeysController } from './http/keys.controller.js';
 import { AdminOperationsController } from './http/operations.controller.js';
 import { AdminOrganizationsController } from './http/organizations.controller.js';
 import { AdminPageController } from './http/page.controller.js';
-import { AdminWorkController } from './http/work.controller.js';
 
 /** The admin commands over HTTP, under `/admin`. */
 @Module({
   imports: [AuditModule, AuthModule, JobsModule, OrganizationsModule, QuotaModule],
-  controllers: [
-    AdminOrganizationsController,
-    AdminKeysController,
-    AdminOperationsController,
-    AdminWorkController,
-    AdminPageController,
-  ],
+  controllers: [AdminOrganizationsController, AdminKeysController, AdminOperationsController, AdminPageController],
 })
 export class AdminModule {}

@@ -2,7 +2,7 @@ import { quoted } from '../domain/api-key-text.js';
 import { ERRORS } from '../domain/error-codes.js';
 import { DomainError, fixedError, ServiceUnavailableError } from '../domain/errors.js';
 import { UnauthorizedError } from '../http/errors/http-errors.js';
-import { EXTERNAL_ID_LENGTH_MAX } from '../organizations/limits.js';
+import { EXTERNAL_ID_LENGTH_MAX } from '../organizations/organization.entity.js';
 
 /** An access token that is not accepted. The message never has a part of it. */
 export class InvalidTokenError extends DomainError {

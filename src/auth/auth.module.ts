@@ -6,9 +6,8 @@ import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
 import { CallRate } from '../rate-limit/call-rate.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 import { Authentication } from './authentication.js';
-import { ApiKeyGuard, CallLimitsGuard, PlanGuard } from './call.guards.js';
+import { ApiKeyGuard, CallLimitsGuard, PlanGuard, FeedAccess } from './call.guards.js';
 import { FailedAuthentications } from './failed-authentications.js';
-import { FeedAccess } from './feed-access.js';
 import { IdentityProvider } from './oidc/identity-provider.js';
 
 const limits = [CallRate, CallsInFlight, RejectionMetrics];

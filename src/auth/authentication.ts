@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { JWTPayload } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { Environment } from '../config/environment.js';
-import { SCOPES, type Caller, type Person } from '../domain/caller.js';
+import { SCOPES, type Caller, type Person, tokenScope, type Scope } from '../domain/caller.js';
 import { DomainError, InvalidApiKeyError } from '../domain/errors.js';
 import { UnauthorizedError } from '../http/errors/http-errors.js';
 import type { RequestContext } from '../http/server/request-context.js';
@@ -17,10 +17,47 @@ import {
   ClientBlockedError,
   OrganizationNotLinkedError,
   TooManyClientsError,
+  InvalidTokenError,
 } from './auth-errors.js';
 import { FailedAuthentications } from './failed-authentications.js';
-import { clientOf, hasClaim, personOf, scopesOf, textClaim } from './oidc/claims.js';
 import { IdentityProvider } from './oidc/identity-provider.js';
+import { EXTERNAL_ID_LENGTH_MAX, normalizedText } from '../organizations/organization.entity.js';
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' ? normalizedText(value, EXTERNAL_ID_LENGTH_MAX) : undefined;
+
+/** A claim that is one text; providers that can name several send a list. */
+function textClaim(claims: JWTPayload, name: string): string | undefined {
+  const value = claims[name];
+  if (!Array.isArray(value)) return textOf(value);
+  return value.length === 1 ? textOf(value[0]) : undefined;
+}
+
+/** The client that a token was issued to. @throws InvalidTokenError */
+function clientOf(claims: JWTPayload): string {
+  const client = textOf(claims['azp']) ?? textOf(claims['client_id']);
+  if (client === undefined) throw new InvalidTokenError('names no client (azp or client_id)');
+  return client;
+}
+
+/** Whether a claim is a value, or a list with it. */
+function hasClaim(claims: JWTPayload, { claim, value }: { claim: string; value: string }): boolean {
+  const given = claims[claim];
+  return Array.isArray(given) ? given.includes(value) : given === value;
+}
+
+/** The scopes of this service that a token has: the claim `scope` is one text (RFC 9068), of some providers a list. */
+function scopesOf({ scope }: JWTPayload): Scope[] {
+  const names: unknown[] = Array.isArray(scope) ? scope : typeof scope === 'string' ? scope.split(' ') : [];
+  return SCOPES.filter((name) => names.includes(tokenScope(name)));
+}
+
+/** Whom a token names. @throws InvalidTokenError */
+function personOf(claims: JWTPayload): Person {
+  const sub = textOf(claims.sub);
+  if (sub === undefined) throw new InvalidTokenError('names nobody (sub)');
+  return { sub, email: textOf(claims['email']) ?? null };
+}
 
 /** Decides who calls: over HTTP, by messages, with MCP and under `/admin`; by an API key, a token or the admin token. */
 @Injectable()

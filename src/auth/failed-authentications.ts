@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { TooManyFailedAuthenticationsError } from '../domain/errors.js';
-import { networkOf } from '../http/server/client-address.js';
+import { networkOf, type RequestContext } from '../http/server/request-context.js';
 import { setRateLimitHeaders } from '../http/routes/limit-headers.js';
-import type { RequestContext } from '../http/server/request-context.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 
 /** Failures in a window. Enough for mistyped keys, far too few for guessing one. */

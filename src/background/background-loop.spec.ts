@@ -4,8 +4,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { until } from '../../test/harness/until.js';
-import type { BackgroundLoop, Round } from './background-loop.js';
-import { BackgroundLoops } from './background-loops.js';
+import { type BackgroundLoop, type Round, BackgroundLoops } from './background-loops.js';
 
 const NEVER_MS = 3_600_000;
 

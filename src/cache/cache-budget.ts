@@ -2,6 +2,14 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/waiting.js';
 
+/** The bytes in their own allocation: a slice would keep the whole allocation that it belongs to alive. */
+export function detached(value: Buffer): Buffer {
+  if (value.buffer.byteLength === value.byteLength) return value;
+  const copy = Buffer.allocUnsafeSlow(value.byteLength);
+  value.copy(copy);
+  return copy;
+}
+
 /** How long one call waits for the shared cache in total, beside the time that the entries it reads are worth. */
 const WAIT_MAX_MS = 3_000;
 /** About what the platform takes for an entry, for which the caller would pay again. */

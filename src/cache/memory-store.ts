@@ -1,7 +1,7 @@
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
 import { LRUCache } from 'lru-cache';
 import type { Registry } from 'prom-client';
-import { detached } from '../domain/detached.js';
+import { detached } from './cache-budget.js';
 import { createGauge } from '../observability/metrics-registry.js';
 
 /** The form in which Keyv passes a value to a store without a serializer; `expires` in milliseconds of the epoch. */
@@ -25,7 +25,6 @@ export class MemoryStore implements KeyvStoreAdapter {
     });
   }
 
-  /** Registers the gauges of its size. */
   registerMetrics(registry: Registry): void {
     const { entries } = this;
     const size = 'Size of the cache in memory, keys and overhead included.';

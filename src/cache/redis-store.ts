@@ -1,10 +1,9 @@
 import { Logger } from '@nestjs/common';
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
 import type { Counter, Registry } from 'prom-client';
-import { detached } from '../domain/detached.js';
+import { detached, waitForCache } from './cache-budget.js';
 import { createCounter } from '../observability/metrics-registry.js';
-import { RepeatedLines } from '../observability/logging/repeated-lines.js';
-import { waitForCache } from './cache-budget.js';
+import { RepeatedLines } from '../observability/logging/logger.js';
 import type { MemoryStore, StoredValue } from './memory-store.js';
 import type { RedisConnection } from './redis-connection.js';
 

@@ -31,7 +31,6 @@ const CHANNEL_PARAMETER = {
   schema: { type: 'string' as const, maxLength: 2048, example: '@harbourlight' },
 };
 
-/** The reads of a channel. */
 @ApiTags('channels')
 @Controller('channels')
 export class ChannelsController {

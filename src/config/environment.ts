@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { meantName } from '../domain/unknown-parameter.js';
-import { clientOverrides } from './client-overrides.js';
 import {
+  clientOverrides,
   claimValue,
   distinct,
   flag,

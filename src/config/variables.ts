@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { parseUrl } from '../domain/references/page-url.js';
+import { parseJson } from '../domain/parse-json.js';
 
 /*
  * The kinds of variables. A message follows the name of the variable ("must be …") and says what is right. None repeats the
@@ -132,4 +133,34 @@ function shareOf(item: string): number {
   const network = ipaddr.IPv6.parse(isIPv6 ? address : `::ffff:${address}`);
   const hasIPv4 = IPV4.match(network, Math.min(bits, IPV4_BITS));
   return 2 ** -(hasIPv4 ? Math.max(0, bits - IPV4_BITS) : bits);
+}
+
+const TEXT = 'must be a text of 1 to 300 printable ASCII characters';
+/** The values are sent as headers. */
+const text = z.string(TEXT).regex(/^[\x20-\x7e]{1,300}$/, TEXT);
+
+const POSITIVE = 'must be a positive whole number';
+
+/** What an override can set: fields of `context.client`, of which `userAgent` and `clientVersion` are headers too. */
+const fields = {
+  clientVersion: text.exactOptional(),
+  userAgent: text.exactOptional(),
+  osName: text.exactOptional(),
+  osVersion: text.exactOptional(),
+  deviceMake: text.exactOptional(),
+  deviceModel: text.exactOptional(),
+  androidSdkVersion: z.int(POSITIVE).positive(POSITIVE).exactOptional(),
+};
+
+const clientFields = z.strictObject(fields, `must be a JSON object of the fields ${Object.keys(fields).join(', ')}`);
+
+export type ClientFields = z.output<typeof clientFields>;
+
+/** Overrides of `clients` as JSON, such as `{ "VISIONOS": { "clientVersion": "1.04" } }`. */
+export function clientOverrides<Client extends string>(clients: readonly Client[]) {
+  const error = `must be a JSON object of the clients ${clients.join(', ')}`;
+  return z
+    .string()
+    .transform(parseJson)
+    .pipe(z.partialRecord(z.enum(clients), clientFields, error));
 }

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { DataSource, EventSubscriber, type AfterQueryEvent } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { DatabaseUnreachableError, sqlStateOf, TransactionPoolerError } from './database-errors.js';
-import { DATABASE_TIMEOUTS } from './database-timeouts.js';
+import { DATABASE_TIMEOUTS } from './query-with-deadline.js';
 import { lockMigrations, migrate, SCHEMA } from './migrate.js';
 
 const APPLICATION_NAME = 'channel-transcripts';
@@ -58,7 +58,6 @@ export interface DatabaseOptions {
   readonly schema?: string;
 }
 
-/** The open database of a process. */
 export interface OpenDatabase {
   readonly dataSource: DataSource;
   /** Closes the connections, then the embedded PostgreSQL, if one was started. */

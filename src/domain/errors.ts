@@ -56,7 +56,6 @@ export class InvalidRequestError extends DomainError {
   }
 }
 
-/** The error of one parameter or body field. */
 export function invalidField(field: string, message: string): InvalidRequestError {
   return new InvalidRequestError([{ field, message }]);
 }
@@ -137,7 +136,6 @@ export interface QuotaCounts {
   reserved: number;
 }
 
-/** The state of an organization's quota. */
 export interface QuotaState extends QuotaCounts {
   /** When the next month starts and `used` is 0 again. */
   resetAt: Date;
@@ -160,7 +158,6 @@ export function decidingQuota({ key, ...organization }: QuotaState): QuotaCounts
 }
 
 export class PlanLimitExceededError extends DomainError {
-  /** The counts that refused the call. */
   readonly decided: QuotaCounts;
 
   /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { OrganizationTurns } from './organization-turns.js';
+import { OrganizationTurns } from './waiting.js';
 
 /** Work that ends when its signal is aborted. */
 function work() {

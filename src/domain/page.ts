@@ -3,9 +3,7 @@ import { quoted } from './api-key-text.js';
 import { InvalidRequestError } from './errors.js';
 import { textOrNull } from './schema-fields.js';
 
-/** Which part of a list to return. */
 export interface PageRequest {
-  /** The most items. */
   limit: number;
   /** The `next` of the previous page; none for the first page. */
   after?: string | null | undefined;
@@ -14,7 +12,6 @@ export interface PageRequest {
 /** What the pages of all lists have as responses; the schema of a page adds its entries. */
 export const page = z.object({ next: textOrNull('The value of `after` for the next page. Null on the last page.') });
 
-/** A part of a list. */
 export interface Page<T> {
   items: T[];
   /** The `after` of the next page; null on the last page. */

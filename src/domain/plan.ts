@@ -2,7 +2,6 @@
 export const PLANS = ['free', 'pro'] as const;
 export type Plan = (typeof PLANS)[number];
 
-/** The names of the plans in texts for users. */
 export const PLAN_NAMES: Readonly<Record<Plan, string>> = { free: 'Free', pro: 'Pro' };
 
 /** The lowest plan that includes each feature. */

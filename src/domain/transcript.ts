@@ -3,7 +3,6 @@ import { count, dateTimeOrNull, seconds, textOrNull } from './schema-fields.js';
 
 // Each of these is at once the schema in the OpenAPI document, the one by which stored JSON is read, and the type in the program.
 
-/** A channel of the platform. */
 export const Channel = z
   .object({
     id: z.string().describe('The YouTube channel ID.'),
@@ -13,7 +12,6 @@ export const Channel = z
   .meta({ id: 'Channel' });
 export type Channel = z.infer<typeof Channel>;
 
-/** A playlist of the platform. */
 export const Playlist = z
   .object({
     id: z.string().describe('The YouTube playlist ID.'),
@@ -25,7 +23,6 @@ export type Playlist = z.infer<typeof Playlist>;
 export const VIDEO_KINDS = ['video', 'short', 'live', 'upcoming'] as const;
 export type VideoKind = (typeof VIDEO_KINDS)[number];
 
-/** A caption track of a video. */
 export const CaptionTrack = z
   .object({
     languageCode: z.string().describe('The language of the track, as the BCP 47 code that YouTube uses.'),
@@ -134,7 +131,6 @@ const StatedMetadata = z.object({
     ),
 });
 
-/** One upload as listed by the platform. */
 export const Upload = StatedMetadata.extend({
   videoId: z.string().describe('The YouTube video ID.'),
   url: z.string().describe('The URL of the video.'),

@@ -1,9 +1,8 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
-import { HealthController } from './health.controller.js';
+import { HealthController, MetricsController } from './health.controller.js';
 import { HealthService } from './health.service.js';
-import { MetricsController } from './metrics.controller.js';
 
 /** The probes and `/metrics`. Each feature registers its metrics in the same registry. */
 @Module({

@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
-import { JOB_STATES } from './job-states.js';
-import { PAUSE_REASONS } from './job.js';
+import { JOB_STATES, PAUSE_REASONS, SUBSCRIPTION_STATES } from './job.js';
 import { SliceRepository, type JobCounts } from './work/slice.repository.js';
-import { SUBSCRIPTION_STATES } from './subscription.js';
 
 /** So that frequent scrapes cost little, what waits is read again after this time. */
 const WAITING_AGE_MAX_MS = 5_000;
@@ -20,34 +18,22 @@ export class JobMetrics {
     const counts = sampled(COUNTS_AGE_MAX_MS, () => store.counts());
     const waiting = sampled(WAITING_AGE_MAX_MS, () => store.waiting());
     this.gauge('ct_jobs', 'Archive jobs of all organizations.', ['state'], counts, (gauge, rows) => {
-      for (const state of JOB_STATES)
-        gauge.set(
-          { state },
-          sumOf(rows, (row) => !row.is_subscription && row.state === state),
-        );
+      const jobs = rows.filter((row) => !row.is_subscription);
+      for (const state of JOB_STATES) gauge.set({ state }, sumOf(jobs.filter((row) => row.state === state)));
     });
     this.gauge('ct_subscriptions', 'Subscriptions of all organizations.', ['state'], counts, (gauge, rows) => {
-      const counted = { active: 'running', paused: 'paused' } as const;
+      const followed = rows.filter((row) => row.is_subscription);
+      const stored = { active: 'running', paused: 'paused' } as const;
       for (const state of SUBSCRIPTION_STATES)
-        gauge.set(
-          { state },
-          sumOf(rows, (row) => row.is_subscription && row.state === counted[state]),
-        );
+        gauge.set({ state }, sumOf(followed.filter((row) => row.state === stored[state])));
     });
     this.gauge('ct_jobs_paused', 'Paused archive jobs of all organizations.', ['reason'], counts, (gauge, rows) => {
       const paused = rows.filter((row) => !row.is_subscription && row.state === 'paused');
-      for (const reason of PAUSE_REASONS)
-        gauge.set(
-          { reason },
-          sumOf(paused, (row) => row.reason === reason),
-        );
+      for (const reason of PAUSE_REASONS) gauge.set({ reason }, sumOf(paused.filter((row) => row.reason === reason)));
     });
-    this.gauge(
-      'ct_job_results_bytes',
-      'Stored results of archive jobs and of subscriptions.',
-      [],
-      counts,
-      (gauge, rows) => gauge.set(rows.reduce((sum, row) => sum + row.stored_bytes, 0)),
+    const bytesHelp = 'Stored results of archive jobs and of subscriptions.';
+    this.gauge('ct_job_results_bytes', bytesHelp, [], counts, (gauge, rows) =>
+      gauge.set(rows.reduce((sum, row) => sum + row.stored_bytes, 0)),
     );
     const dueHelp = 'How long the archive job or subscription that waits the longest for a slice has been due.';
     this.gauge('ct_job_oldest_due_seconds', dueHelp, [], waiting, (gauge, [row]) =>
@@ -81,6 +67,6 @@ function sampled<Row>(ageMaxMs: number, read: () => Promise<Row[]>): () => Promi
   };
 }
 
-function sumOf(rows: readonly JobCounts[], isCounted: (row: JobCounts) => boolean): number {
-  return rows.filter(isCounted).reduce((sum, { jobs }) => sum + jobs, 0);
+function sumOf(rows: readonly JobCounts[]): number {
+  return rows.reduce((sum, { jobs }) => sum + jobs, 0);
 }

@@ -5,12 +5,17 @@ import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { JobDto } from './dto/job.dto.js';
 import type { SubscriptionDto, SubscriptionRequestDto } from './dto/subscription.dto.js';
 import { CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
-import type { KeepState } from './dto/keep.js';
+import type { KeepState } from './dto/jobs-request.dto.js';
 import type { Labels } from './dto/labels.js';
 import { readStoredJob } from './job-request.js';
-import type { Cause, JobState } from './job-states.js';
-import { checkAgainSeconds, type JobReason } from './job.js';
-import { SECONDS_PER_MINUTE, type SubscriptionReason } from './subscription.js';
+import {
+  type Cause,
+  type JobState,
+  checkAgainSeconds,
+  type JobReason,
+  SECONDS_PER_MINUTE,
+  type SubscriptionReason,
+} from './job.js';
 
 /** A row of `jobs`, an archive job or a subscription, with the time until its next slice. */
 export interface JobRow<Reason = JobReason> {
@@ -87,7 +92,6 @@ export function logChange(by: Cause, row: Changed): ChangedJob {
   return { job: toJob(row), organizationId: row.organization_id };
 }
 
-/** Logs the change of the state of a job or a subscription. */
 export function logStateChange(by: Cause, row: Changed<JobRow<string>>): void {
   const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
   const facts =

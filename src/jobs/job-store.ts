@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import type { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
-import { bytesToBase62 } from '../domain/base62.js';
+import { bytesToBase62 } from '../domain/api-key-text.js';
 import type { Actor } from '../domain/caller.js';
 import { InvalidApiKeyError } from '../domain/errors.js';
 import { IdempotencyConflictError } from '../http/routes/idempotency-key.js';
@@ -48,7 +48,6 @@ export interface Idempotency {
   identifiesRequest?: boolean;
 }
 
-/** The columns of a new job or subscription. */
 interface NewRow {
   /** JSON. */
   request: string;

@@ -3,8 +3,13 @@ import type { JobDto } from './dto/job.dto.js';
 import type { SubscriptionDto } from './dto/subscription.dto.js';
 import { comparedJob } from './job-request.js';
 import { readStoredSubscription, toJob, toSubscription, type JobRow, type SubscriptionRow } from './job-row.js';
-import { JobNotFoundError, STORED_JOBS_MAX, TooManyJobsError } from './job.js';
-import { SubscriptionNotFoundError, TooManySubscriptionsError } from './subscription.js';
+import {
+  JobNotFoundError,
+  STORED_JOBS_MAX,
+  TooManyJobsError,
+  SubscriptionNotFoundError,
+  TooManySubscriptionsError,
+} from './job.js';
 
 export type JobVariant = 'job' | 'subscription';
 

@@ -1,11 +1,20 @@
 import { counted, DomainError, fixedError } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
-import { isFinished, type JobState } from './job-states.js';
 
-/** The reasons of paused jobs. */
+/** `paused` goes on by itself; the last three are final, unless a canceled or failed job is resumed. */
+export const JOB_STATES = ['queued', 'listing', 'running', 'paused', 'completed', 'canceled', 'failed'] as const;
+export type JobState = (typeof JOB_STATES)[number];
+
+/** What changes the state of a job, as logs and the diagrams of docs/jobs.md name it; the database decides the new state. */
+export type Cause = 'claim' | 'slice' | 'sweep' | 'resume' | 'change' | 'cancel' | 'delete';
+
+/** Whether a job does nothing more unless it is resumed. */
+export function isFinished(state: JobState): boolean {
+  return state === 'completed' || state === 'canceled' || state === 'failed';
+}
+
 export const PAUSE_REASONS = ['plan_limit_exceeded', 'upstream_blocked', 'plan_changed', 'list_incomplete'] as const;
 
-/** Why a job is paused or has failed. */
 export const JOB_REASONS = [...PAUSE_REASONS, 'channel_not_found', 'playlist_not_found'] as const;
 export type JobReason = (typeof JOB_REASONS)[number];
 
@@ -55,7 +64,6 @@ export class JobNotFoundError extends fixedError(
   'Job not found. No job has this ID, or it was deleted.',
 ) {}
 
-/** The state of the job does not allow the operation. */
 export class JobFinishedError extends DomainError {
   constructor(operation: 'cancel' | 'resume', state: string) {
     super(
@@ -75,7 +83,6 @@ export class ResultsExpiredError extends DomainError {
 /** Jobs take minutes. */
 const JOBS_RETRY_AFTER_SECONDS = 60;
 
-/** The organization has the maximum number of unfinished jobs. */
 export class TooManyJobsError extends DomainError {
   constructor(jobsMax: number) {
     super(
@@ -106,5 +113,65 @@ export class StoredResultsLimitError extends DomainError {
     super('too_many_jobs', `Your organization stores ${maximum}, the maximum. ${remedy}`, {
       retryAfterSeconds: JOBS_RETRY_AFTER_SECONDS,
     });
+  }
+}
+
+export const SUBSCRIPTION_STATES = ['active', 'paused'] as const;
+export type SubscriptionState = (typeof SUBSCRIPTION_STATES)[number];
+
+/** Why a subscription is paused, or what an active one waits for. */
+export const SUBSCRIPTION_REASONS = [
+  'plan_limit_exceeded',
+  'upstream_blocked',
+  'plan_changed',
+  'list_incomplete',
+  'channel_not_found',
+  'playlist_not_found',
+  'paused_by_caller',
+] as const;
+export type SubscriptionReason = (typeof SUBSCRIPTION_REASONS)[number];
+
+export const SECONDS_PER_MINUTE = 60;
+
+/** The time between two checks that a caller asks for. */
+export const CHECK_REQUEST_SECONDS = 10;
+
+/** What is delivered first: `now` for what is uploaded from now on, a number of the newest uploads, or those above a video. */
+export type Start = number | string;
+
+export class SubscriptionNotFoundError extends fixedError(
+  'subscription_not_found',
+  'Subscription not found. Your organization has no subscription with this ID, or it was deleted.',
+) {}
+
+/** The caller has paused the subscription, so that it is not checked. */
+export class SubscriptionPausedError extends fixedError(
+  'conflict',
+  'You have paused this subscription. Set its state to "active" with PATCH /subscriptions/{id}, which checks at once.',
+) {}
+
+/** A slot becomes free only when a subscription is deleted. */
+const SUBSCRIPTIONS_RETRY_AFTER_SECONDS = 60;
+
+export class TooManySubscriptionsError extends DomainError {
+  constructor(subscriptionsMax: number) {
+    super(
+      'too_many_subscriptions',
+      `Your organization has reached the limit of ${counted(subscriptionsMax, 'subscription')}, paused ones included. ` +
+        'Delete one first.',
+      { retryAfterSeconds: SUBSCRIPTIONS_RETRY_AFTER_SECONDS },
+    );
+  }
+}
+
+/** The caller has asked for a check a moment ago. */
+export class CheckRequestedError extends DomainError {
+  constructor(retryAfterSeconds: number) {
+    super(
+      'rate_limited',
+      `A check of this subscription can be requested every ${CHECK_REQUEST_SECONDS} seconds. ` +
+        `Retry after ${counted(retryAfterSeconds, 'second')}.`,
+      { retryAfterSeconds },
+    );
   }
 }

@@ -58,7 +58,7 @@ import {
   CheckRequestedError,
   SubscriptionPausedError,
   TooManySubscriptionsError,
-} from './subscription.js';
+} from './job.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
 const NOTHING_TO_CHANGE = invalidField('body', 'The body must contain at least one field to change.');

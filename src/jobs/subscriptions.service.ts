@@ -18,13 +18,13 @@ import { JOB_VARIANTS } from './job-variants.js';
 import type { ListFilter } from './list-filter.js';
 import type { ResultsRequest } from './results/results-part.js';
 import { JobWorker } from './work/job-worker.js';
-import { SECONDS_PER_HOUR } from './job.js';
 import {
+  SECONDS_PER_HOUR,
   CHECK_REQUEST_SECONDS,
   CheckRequestedError,
   SECONDS_PER_MINUTE,
   SubscriptionPausedError,
-} from './subscription.js';
+} from './job.js';
 
 /** How long the creation of a subscription waits for its channel. */
 const FIND_SECONDS = 5;

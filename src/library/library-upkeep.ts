@@ -1,8 +1,7 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
-import { BackgroundLoops } from '../background/background-loops.js';
-import type { BackgroundLoop } from '../background/background-loop.js';
+import { BackgroundLoops, type BackgroundLoop } from '../background/background-loops.js';
 import { Environment } from '../config/environment.js';
 import { inTurn } from '../database/query-with-deadline.js';
 import { languageChoice } from '../domain/language-codes.js';

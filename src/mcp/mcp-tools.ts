@@ -34,9 +34,8 @@ import { searchLibrary } from './tools/library-tool.js';
 import { getUsage, listChannelUploads, listPlaylistVideos } from './tools/list-tools.js';
 import { searchChannelTranscripts } from './tools/search-tool.js';
 import { followChannel, getNewTranscripts } from './tools/subscription-tools.js';
-import { type Tool, ToolServices } from './tools/tool.js';
+import { type Tool, ToolServices, visibleText } from './tools/tool.js';
 import { getChannelTranscripts, getVideoTranscript } from './tools/transcript-tools.js';
-import { visibleText } from './visible-text.js';
 
 const TOOLS: readonly Tool[] = [
   listChannelUploads,

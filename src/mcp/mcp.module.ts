@@ -9,7 +9,6 @@ import { McpController } from './mcp.controller.js';
 import { McpTools } from './mcp-tools.js';
 import { ToolServices } from './tools/tool.js';
 
-/** The tools for AI assistants. */
 @Module({
   imports: [AuthModule, JobsModule, LibraryModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
   controllers: [McpController],

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { jsonOf } from '../transcripts/cache/transcript-text.js';
-import { normalized, searchTranscript, type Match } from './transcript-search.js';
+import { normalized, searchTranscript, type Match } from './tools/search-tool.js';
 
 async function search(languages: Record<string, string[]>, phrase: string): Promise<Match[]> {
   const transcript = Object.entries(languages).map(

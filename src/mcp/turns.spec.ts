@@ -8,7 +8,7 @@ import { markdownDocument } from '../transcripts/formats/markdown.js';
 import { FORMAT_MEDIA_TYPES, formatEntry, type TranscriptFormat } from '../transcripts/formats/transcript-formats.js';
 import type { SucceededEntry, TranscriptsEvent } from '../transcripts/delivery/transcript-events.js';
 import { TextPage } from './text-page.js';
-import { searchTranscript } from './transcript-search.js';
+import { searchTranscript } from './tools/search-tool.js';
 
 /** Of a text: one language of a video. Of the longest that is read (`readCaptions`) none of this work takes 50 ms. */
 const CUES = 1_000;

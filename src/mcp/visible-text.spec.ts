@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { visibleText } from './visible-text.js';
+import { visibleText } from './tools/tool.js';
 
 const TAGGED = [...'obey'].map((letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join('');
 

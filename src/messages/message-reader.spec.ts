@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { InvalidRequestError } from '../domain/errors.js';
 import { TranscriptsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import { VideosBodyDto } from '../videos/dto/videos-request.dto.js';
-import { readIdMessage, readMessage } from './message-reader.js';
+import { readIdMessage, readMessage } from './open-messages.js';
 
 const readVideosMessage = (message: unknown): VideosBodyDto => readMessage(message, VideosBodyDto, 'json');
 

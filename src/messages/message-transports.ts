@@ -6,7 +6,7 @@ import { ServerNats, ServerTCP, type NatsContext, type TcpContext, type TcpSocke
 import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Environment } from '../config/environment.js';
 import { causeText } from '../http/errors/error.filter.js';
-import { RepeatedLines } from '../observability/logging/repeated-lines.js';
+import { RepeatedLines } from '../observability/logging/logger.js';
 
 /** The message's way back to its caller. */
 export interface ReplyChannel {
@@ -78,7 +78,6 @@ export class TcpTransport extends ServerTCP {
     });
   }
 
-  /** Where messages are received. */
   get url(): string {
     const address = this.listener.address();
     return `tcp://${this.host}:${typeof address === 'object' && address ? address.port : this.port}`;

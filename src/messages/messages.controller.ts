@@ -33,14 +33,12 @@ import { givenVideos } from '../transcripts/sources/video-list.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 import type { TranscriptsRequest } from '../transcripts/call-plan.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { readIdMessage, readMessage } from './message-reader.js';
-import type { MessageContext } from './open-messages.js';
+import { readIdMessage, readMessage, type MessageContext } from './open-messages.js';
 
 /** Handles the messages of a pattern, which over NATS is the subject, behind the guard of the operation over HTTP. */
 const OnMessage = (pattern: string, ...guards: MethodDecorator[]): MethodDecorator =>
   applyDecorators(MessagePattern(pattern), Reads(), ...guards);
 
-/** The `MessageContext` of the message. */
 const Context = createParamDecorator((_: unknown, execution: ExecutionContext) => requestContextOf(execution));
 
 const PLAYLIST_FORMS = 'the ID or the URL of a playlist';

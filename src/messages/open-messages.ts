@@ -1,19 +1,60 @@
-import { type ExecutionContext, Injectable, Logger } from '@nestjs/common';
-import { RpcException } from '@nestjs/microservices';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type ExecutionContext, Injectable, Logger, type Type } from '@nestjs/common';
+import { RpcException } from '@nestjs/microservices';
 import { catchError, defer, finalize, from, Observable, throwError } from 'rxjs';
 import { Authentication } from '../auth/authentication.js';
 import { Environment } from '../config/environment.js';
-import { ServiceAtCapacityError } from '../domain/errors.js';
+import { ServiceAtCapacityError, invalidField } from '../domain/errors.js';
 import { errorBody } from '../http/errors/error-body.js';
 import { asDomainError, logError } from '../http/errors/error.filter.js';
 import { RequestContext, requestIdFrom, setRequestContext } from '../http/server/request-context.js';
 import { ShutdownState } from '../http/server/connections.js';
-import { RepeatedLines } from '../observability/logging/repeated-lines.js';
+import { RepeatedLines } from '../observability/logging/logger.js';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
-import { fieldsOf } from './message-reader.js';
 import type { ReplyChannel } from './message-transports.js';
+import { readInput } from '../http/routes/validation.js';
+
+/** Identifies the caller; read before the parameters. */
+const CALLER_FIELDS = new Set(['apiKey', 'requestId']);
+
+/** The fields of a message; none when it is no JSON object. */
+function fieldsOf(message: unknown): Readonly<Record<string, unknown>> {
+  return typeof message === 'object' && message !== null && !Array.isArray(message) ? { ...message } : {};
+}
+
+/**
+ * Reads the parameters of a message about one channel, playlist, video or subscription, which are those of the HTTP query. A value may be
+ * written as there or as JSON.
+ *
+ * @param type the class of the query
+ * @param idDescription what `id` must be
+ * @throws InvalidRequestError naming every field that is wrong or unknown
+ */
+export function readIdMessage<Query extends object>(
+  message: unknown,
+  type: Type<Query>,
+  idDescription: string,
+): { id: string; query: Query } {
+  const { id, ...parameters } = parametersOf(message);
+  if (typeof id !== 'string') {
+    throw invalidField('id', `id must be a string: ${idDescription}.`);
+  }
+  return { id, query: readInput(type, parameters, 'either') };
+}
+
+/** Reads the parameters of a message that is about nothing that has an ID. @throws InvalidRequestError */
+export function readMessage<Parameters extends object>(
+  message: unknown,
+  type: Type<Parameters>,
+  form: 'json' | 'either',
+): Parameters {
+  return readInput(type, parametersOf(message), form);
+}
+
+function parametersOf(message: unknown): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(fieldsOf(message)).filter(([name]) => !CALLER_FIELDS.has(name)));
+}
 
 /** The codes of refusals that cost a caller nothing, so that it can cause any number of them. */
 const REFUSALS = [
@@ -22,7 +63,6 @@ const REFUSALS = [
 ];
 const RETRY_AFTER_SECONDS = 2;
 
-/** A call that arrived as a message. */
 export class MessageContext extends RequestContext {
   readonly credentialLocation = 'the field "apiKey" of the message';
   readonly credential: string | undefined;

@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { FEED_TOKEN_PREFIX } from '../domain/api-key-text.js';
 import type { Actor, Caller } from '../domain/caller.js';
-import { DomainError, fixedError, InvalidApiKeyError } from '../domain/errors.js';
+import { fixedError, InvalidApiKeyError } from '../domain/errors.js';
 import { generateKey, hashKey, isWellFormedKey } from './api-key.js';
 
 /** Of one organization. */
@@ -36,11 +36,10 @@ export class FeedNotFoundError extends fixedError(
   'Feed not found. Its address is incomplete, or was revoked. POST /feed-links creates another one.',
 ) {}
 
-export class TooManyFeedLinksError extends DomainError {
-  constructor() {
-    super('conflict', `Your organization has ${FEED_LINKS_MAX} feed links, which is the maximum. Delete one first.`);
-  }
-}
+export class TooManyFeedLinksError extends fixedError(
+  'conflict',
+  `Your organization has ${FEED_LINKS_MAX} feed links, which is the maximum. Delete one first.`,
+) {}
 
 type Outcome = 'created' | 'unknown_subscription' | 'too_many' | 'no_organization';
 

@@ -8,14 +8,16 @@ import { invalidField } from '../domain/errors.js';
 import type { Page, PageRequest } from '../domain/page.js';
 import type { Plan } from '../domain/plan.js';
 import { recordChange } from '../audit/audit-trail.js';
-import { EXTERNAL_ID_LENGTH_MAX, NAME_LENGTH_MAX, normalizedText } from './limits.js';
-import { ExternalIdTakenError, UnknownOrganizationError } from './organization-errors.js';
 import {
+  EXTERNAL_ID_LENGTH_MAX,
+  NAME_LENGTH_MAX,
+  normalizedText,
   COMMANDS_ORGANIZATION_ID,
   Organization,
   type CreatedOrganization,
   type DeletedOrganization,
 } from './organization.entity.js';
+import { ExternalIdTakenError, UnknownOrganizationError } from './organization-errors.js';
 import { readPage } from '../database/read-page.js';
 
 interface NewOrganization {

@@ -5,7 +5,7 @@ import { queryWithDeadline } from '../database/query-with-deadline.js';
 import type { Actor, Caller } from '../domain/caller.js';
 import { recordChange } from '../audit/audit-trail.js';
 import { acceptCaller, type FoundCaller } from './api-key.js';
-import { EXTERNAL_ID_LENGTH_MAX, NAME_LENGTH_MAX } from './limits.js';
+import { EXTERNAL_ID_LENGTH_MAX, NAME_LENGTH_MAX } from './organization.entity.js';
 import { parseDisplayName } from './organizations.service.js';
 
 /** Of an organization, counting those that have called in the last 30 days: a provider can register clients for anybody. */

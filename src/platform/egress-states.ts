@@ -24,7 +24,6 @@ const LastControl = z.object({
 export type LastControl = z.infer<typeof LastControl>;
 export type ControlResult = LastControl['result'];
 
-/** One use of an egress. */
 const EgressUse = z
   .object({
     use: z.string().describe('`channel`: lists of videos. `video`: players and captions.'),
@@ -42,7 +41,6 @@ const EgressUse = z
   .meta({ id: 'EgressUse' });
 export type EgressUseState = z.infer<typeof EgressUse>;
 
-/** A network path to the platform. */
 const Egress = z
   .object({
     name: z

@@ -30,7 +30,6 @@ const PLAYLIST_PARAMETER = {
   schema: { type: 'string' as const, maxLength: 2048, example: 'PLharbourlight-boats' },
 };
 
-/** The reads of a playlist. */
 @ApiTags('playlists')
 @Controller('playlists')
 export class PlaylistsController {

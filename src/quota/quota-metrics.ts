@@ -12,24 +12,15 @@ export class QuotaMetrics {
   readonly chargedTranscripts: Counter;
 
   constructor(registry: Registry) {
-    this.reservations = createCounter(
-      registry,
-      'ct_quota_reservations_total',
-      'Quota reservations, granted or refused.',
-      { outcome: ['granted', 'refused'] },
-    );
-    this.settlements = createCounter(
-      registry,
-      'ct_quota_settlements_total',
-      'Reservations that were settled, or given up without a charge.',
-      { outcome: ['settled', 'given_up'] },
-    );
+    const reservations = 'Quota reservations, granted or refused.';
+    const decisions = { outcome: ['granted', 'refused'] };
+    this.reservations = createCounter(registry, 'ct_quota_reservations_total', reservations, decisions);
+    const settlements = 'Reservations that were settled, or given up without a charge.';
+    const ends = { outcome: ['settled', 'given_up'] };
+    this.settlements = createCounter(registry, 'ct_quota_settlements_total', settlements, ends);
     this.settlementRetries = createCounter(registry, 'ct_quota_settlement_retries_total', 'Retried settlements.');
-    this.settlementsForfeited = createCounter(
-      registry,
-      'ct_quota_settlements_forfeited_total',
-      'Settlements that charged less than was fetched.',
-    );
+    const forfeited = 'Settlements that charged less than was fetched.';
+    this.settlementsForfeited = createCounter(registry, 'ct_quota_settlements_forfeited_total', forfeited);
     this.chargedTranscripts = createCounter(registry, 'ct_quota_charged_transcripts_total', 'Transcripts charged.');
   }
 }

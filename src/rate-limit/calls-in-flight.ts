@@ -30,7 +30,6 @@ export class CallsInFlight {
     createGauge(registry, 'ct_calls_in_flight_max', max, () => environment.CALLS_PER_PROCESS);
   }
 
-  /** Calls that are running in this process. */
   get count(): number {
     return this.total;
   }

@@ -29,21 +29,13 @@ export class RejectionMetrics {
   private readonly limitRefusals: Counter<'reason'>;
 
   constructor(registry: Registry) {
-    this.failedAuthentications = createCounter(
-      registry,
-      'ct_failed_authentications_total',
-      'Requests without a valid API key or token.',
-      { reason: [...Object.values(FAILURES), NO_ADMIN_TOKEN] },
-    );
-    this.limitRefusals = createCounter(
-      registry,
-      'ct_limit_refusals_total',
-      'Requests refused by a limit: 429, or 503 at the capacity of the process.',
-      { reason: LIMITS },
-    );
+    const failed = 'Requests without a valid API key or token.';
+    const reasons = { reason: [...Object.values(FAILURES), NO_ADMIN_TOKEN] };
+    this.failedAuthentications = createCounter(registry, 'ct_failed_authentications_total', failed, reasons);
+    const refused = 'Requests refused by a limit: 429, or 503 at the capacity of the process.';
+    this.limitRefusals = createCounter(registry, 'ct_limit_refusals_total', refused, { reason: LIMITS });
   }
 
-  /** Counts a request that a limit refused. */
   count(reason: (typeof LIMITS)[number]): void {
     this.limitRefusals.inc({ reason });
   }

@@ -62,7 +62,6 @@ export function uploadAgeSeconds(
   return statedAgeSecondsMin({ publishedAt, publishedText: counts ? publishedText : null }, nowMs);
 }
 
-/** What is known of a video that has failed. */
 export interface FailedTry {
   code: VideoFailureCode;
   /** How often it was tried again before. */

@@ -15,21 +15,16 @@ export class TranscriptMetrics {
   private readonly unreadableEntries: Counter<'kind'>;
 
   constructor(registry: Registry) {
-    this.entries = createCounter(
-      registry,
-      'ct_entries_total',
-      'Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.',
-      { outcome: ['cached', 'fetched', ...VIDEO_FAILURE_CODES] },
-    );
+    const entries =
+      'Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.';
+    const outcomes = { outcome: ['cached', 'fetched', ...VIDEO_FAILURE_CODES] };
+    this.entries = createCounter(registry, 'ct_entries_total', entries, outcomes);
     const lookups = 'Cache lookups for calls, by the kind of entry.';
     const labels = { kind: CACHED_KINDS, result: ['hit', 'miss'] };
     this.lookups = createCounter(registry, 'ct_cache_lookups_total', lookups, labels);
-    this.unreadableEntries = createCounter(
-      registry,
-      'ct_cache_unreadable_entries_total',
-      'Cache entries that could not be read and counted as missing.',
-      { kind: CACHED_KINDS },
-    );
+    const unreadable = 'Cache entries that could not be read and counted as missing.';
+    const kinds = { kind: CACHED_KINDS };
+    this.unreadableEntries = createCounter(registry, 'ct_cache_unreadable_entries_total', unreadable, kinds);
   }
 
   countLookups(kind: CachedKind, found: boolean, lookups = 1): void {

@@ -183,7 +183,6 @@ function plannedVideo(upload: Upload): PlannedVideo {
   return { upload, outcome: code ? { ok: false, details: NO_DETAILS, failure: { code } } : undefined };
 }
 
-/** The payer of an authenticated call. */
 export function payerOf({ caller, requestId }: Pick<RequestContext, 'caller' | 'requestId'>): Payer {
   const { id: organizationId, keeps } = caller.organization;
   return { organizationId, keyId: caller.keyId, requestId, keeps };

@@ -1,8 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
-import type { BackgroundLoop } from '../background/background-loop.js';
-import { BackgroundLoops } from '../background/background-loops.js';
+import { type BackgroundLoop, BackgroundLoops } from '../background/background-loops.js';
 import { createGauge } from '../observability/metrics-registry.js';
 import { DELIVERY_RETENTION_DAYS, SUCCEEDED_RETENTION_DAYS } from './webhook.js';
 
@@ -65,24 +64,12 @@ export class WebhookHousekeeping implements OnApplicationBootstrap {
     registry: Registry,
   ) {
     this.loop = loops.create('webhook_housekeeping', INTERVAL_MS, () => this.clean());
-    createGauge(
-      registry,
-      'ct_webhook_deliveries_waiting',
-      'Deliveries in the database that have neither succeeded nor been given up, counted up to 10,000.',
-      () => this.figures.waiting,
-    );
-    createGauge(
-      registry,
-      'ct_webhook_deliveries_overdue_seconds',
-      'Age of the oldest due delivery of a webhook to which nothing is being sent.',
-      () => this.figures.overdue_seconds,
-    );
-    createGauge(
-      registry,
-      'ct_webhook_events_dropped',
-      'Events so far that were not sent to a webhook because it had too many waiting deliveries.',
-      () => this.figures.dropped,
-    );
+    const waiting = 'Deliveries in the database that have neither succeeded nor been given up, counted up to 10,000.';
+    createGauge(registry, 'ct_webhook_deliveries_waiting', waiting, () => this.figures.waiting);
+    const overdue = 'Age of the oldest due delivery of a webhook to which nothing is being sent.';
+    createGauge(registry, 'ct_webhook_deliveries_overdue_seconds', overdue, () => this.figures.overdue_seconds);
+    const dropped = 'Events so far that were not sent to a webhook because it had too many waiting deliveries.';
+    createGauge(registry, 'ct_webhook_events_dropped', dropped, () => this.figures.dropped);
   }
 
   onApplicationBootstrap(): void {

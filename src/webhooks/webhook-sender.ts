@@ -4,9 +4,8 @@ import { Agent, buildConnector, request } from 'undici';
 import { Environment } from '../config/environment.js';
 import { VERSION } from '../config/package.js';
 import { DomainError } from '../domain/errors.js';
-import { WebhookResolver } from './webhook-resolver.js';
+import { WebhookResolver, parseWebhookUrl } from './webhook-url.js';
 import { signedHeaders, type Credentials, type WebhookMessage } from './webhook-secrets.js';
-import { parseWebhookUrl } from './webhook-url.js';
 
 const USER_AGENT = `channel-transcripts-webhooks/${VERSION}`;
 /** How much is read from a receiver, so that an ordinary one can finish its response; the body is discarded. */
@@ -14,7 +13,6 @@ const READ_BYTES_MAX = 64 * 1024;
 const GONE = 410;
 const ERROR_CODE = /^[A-Z][A-Z0-9_]{1,60}$/;
 
-/** The result of one attempt. */
 export interface SendResult {
   outcome: 'succeeded' | 'failed' | 'gone';
   /** The HTTP status; null when there was no response. */

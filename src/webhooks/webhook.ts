@@ -1,6 +1,5 @@
 import { DomainError, fixedError, InvalidRequestError } from '../domain/errors.js';
 
-/** The events that a webhook can be sent. */
 export const WEBHOOK_EVENTS = [
   'job.completed',
   'job.failed',
@@ -50,7 +49,6 @@ export class DeliveryNotFoundError extends fixedError(
   'Delivery not found. List the deliveries of the webhook with GET /webhooks/:id/deliveries.',
 ) {}
 
-/** Nothing is sent to a webhook that is turned off. */
 export class WebhookTurnedOffError extends fixedError(
   'conflict',
   'The webhook is turned off. PATCH /webhooks/:id with its url turns it on again.',
@@ -66,22 +64,17 @@ export class QueueFullError extends fixedError(
   'The webhook has 1000 waiting deliveries. Retry this one when some of them have ended.',
 ) {}
 
-export class TooManyWebhooksError extends DomainError {
-  constructor() {
-    super('conflict', `Your organization has ${WEBHOOKS_MAX} webhooks, which is the maximum. Delete one first.`);
-  }
-}
+export class TooManyWebhooksError extends fixedError(
+  'conflict',
+  `Your organization has ${WEBHOOKS_MAX} webhooks, which is the maximum. Delete one first.`,
+) {}
 
 /** The service has no key for the secrets of webhooks. */
-export class WebhooksDisabledError extends DomainError {
-  constructor() {
-    super(
-      'conflict',
-      'Webhooks are disabled on this service. Its operator enables them by setting WEBHOOK_SECRET_KEY to 32 or more random ' +
-        'characters (openssl rand -hex 32).',
-    );
-  }
-}
+export class WebhooksDisabledError extends fixedError(
+  'conflict',
+  'Webhooks are disabled on this service. Its operator enables them by setting WEBHOOK_SECRET_KEY to 32 or more random ' +
+    'characters (openssl rand -hex 32).',
+) {}
 
 /** The secret, or the value of the header, is encrypted with a key that this process does not have. */
 export class UnreadableSecretError extends DomainError {

@@ -6,7 +6,7 @@ import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { WebhookDeliverer } from './webhook-deliverer.js';
 import { WebhookHousekeeping } from './webhook-housekeeping.js';
 import { WebhookSecrets } from './webhook-secrets.js';
-import { WebhookResolver } from './webhook-resolver.js';
+import { WebhookResolver } from './webhook-url.js';
 import { WebhookSender } from './webhook-sender.js';
 import { WebhooksController } from './webhooks.controller.js';
 import { WebhooksService } from './webhooks.service.js';

@@ -23,10 +23,9 @@ import {
   WEBHOOKS_MAX,
   WebhookTurnedOffError,
 } from './webhook.js';
-import { WebhookResolver } from './webhook-resolver.js';
+import { WebhookResolver, hostOf, parseWebhookUrl } from './webhook-url.js';
 import { WebhookSender, type SendResult } from './webhook-sender.js';
 import { generateSecret, messageBody, secretText, WebhookSecrets, type StoredSecrets } from './webhook-secrets.js';
-import { hostOf, parseWebhookUrl } from './webhook-url.js';
 
 export const WEBHOOK_ID = /^whk_[0-9a-f]{24}$/;
 const ID_BYTES = 12;
@@ -147,7 +146,6 @@ const NOT_RETRIED = {
   full: QueueFullError,
 };
 
-/** The webhooks of organizations, and their deliveries. */
 @Injectable()
 export class WebhooksService {
   constructor(

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { JOB_STATES } from '../../src/jobs/job-states.js';
-import { PAUSE_REASONS } from '../../src/jobs/job.js';
+import { JOB_STATES, PAUSE_REASONS } from '../../src/jobs/job.js';
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../harness/service.js';

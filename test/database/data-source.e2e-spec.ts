@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Environment } from '../../src/config/environment.js';
 import { isDatabaseUnavailable } from '../../src/database/database-errors.js';
 import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
-import { DATABASE_TIMEOUTS } from '../../src/database/database-timeouts.js';
+import { DATABASE_TIMEOUTS } from '../../src/database/query-with-deadline.js';
 import { useOwnTimeouts } from '../jest/wide-timeouts.js';
 import { until } from '../harness/until.js';
 import { interruptibleLink } from './interruptible-link.js';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { createTestDatabase, runQuery } from './test-database.js';
-import { DATABASE_TIMEOUTS } from '../../src/database/database-timeouts.js';
+import { DATABASE_TIMEOUTS } from '../../src/database/query-with-deadline.js';
 import { EmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { copyTestCluster } from './cluster-user.js';
 

@@ -1,4 +1,4 @@
-import { DATABASE_TIMEOUTS } from '../../src/database/database-timeouts.js';
+import { DATABASE_TIMEOUTS } from '../../src/database/query-with-deadline.js';
 
 const own = { ...DATABASE_TIMEOUTS };
 

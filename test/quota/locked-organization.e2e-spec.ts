@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { holdLock } from '../database/lock-table.js';
-import { DATABASE_TIMEOUTS } from '../../src/database/database-timeouts.js';
+import { DATABASE_TIMEOUTS } from '../../src/database/query-with-deadline.js';
 import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { BackgroundLoops } from '../../src/background/background-loops.js';
 import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
 import { REMOVALS, WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
-import { WebhookResolver } from '../../src/webhooks/webhook-resolver.js';
+import { WebhookResolver } from '../../src/webhooks/webhook-url.js';
 import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { holdLock, WAITING_FOR_LOCKS } from '../database/lock-table.js';

@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { Resolver } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
-import type { WebhookResolver } from '../../src/webhooks/webhook-resolver.js';
+import type { WebhookResolver } from '../../src/webhooks/webhook-url.js';
 
 const TYPES: Readonly<Record<number, 'ipv4' | 'ipv6'>> = { 1: 'ipv4', 28: 'ipv6' };
 const NAME_ERROR = 3;

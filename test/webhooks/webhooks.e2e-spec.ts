@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateKey } from '../../src/organizations/api-key.js';
-import { WebhookResolver } from '../../src/webhooks/webhook-resolver.js';
+import { WebhookResolver } from '../../src/webhooks/webhook-url.js';
 import { freePort } from '../harness/free-port.js';
 import { rowsAsText } from '../harness/plaintext-keys.js';
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../harness/service.js';

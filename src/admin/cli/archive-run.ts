@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job, VideoTranscript } from '@channel-transcripts/client';
 import { ChannelNotFoundError, PlaylistNotFoundError } from '../../domain/errors.js';
 import { parsePlaylistReference } from '../../domain/references/playlist-reference.js';
-import { isFinished } from '../../jobs/job-states.js';
+import { isFinished } from '../../jobs/job.js';
 import { canPass, uploadAgeSeconds } from '../../transcripts/finality.js';
 import {
   archiveForm,

@@ -5,7 +5,7 @@ import { isChannelTranscriptsError, type ResultOf, type Subscription } from '@ch
 import { parseChannelReference } from '../../domain/references/channel-reference.js';
 import { ChannelNotFoundError, counted } from '../../domain/errors.js';
 import type { Channel } from '../../domain/transcript.js';
-import type { Start } from '../../jobs/subscription.js';
+import type { Start } from '../../jobs/job.js';
 import {
   archiveForm,
   ArchiveFiles,

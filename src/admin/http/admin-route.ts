@@ -48,7 +48,6 @@ class AdminGuard implements CanActivate {
   }
 }
 
-/** What every route under `/admin` has. */
 export function AdminRoutes(): ClassDecorator {
   return applyDecorators(
     ApiTags('admin'),

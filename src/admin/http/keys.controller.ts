@@ -7,7 +7,7 @@ import { ApiErrors } from '../../http/errors/error-docs.js';
 import { ApiResult } from '../../http/routes/response-docs.js';
 import { ApiKey, IssuedKey, RevokedKey, RotatedKey } from '../../organizations/api-key.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
-import { GRACE_HOURS_MAX, KEY_LIFETIME_DAYS_MAX } from '../../organizations/limits.js';
+import { GRACE_HOURS_MAX, KEY_LIFETIME_DAYS_MAX } from '../../organizations/organization.entity.js';
 import { InactiveKeyError, RevokedKeyError, TokenClientError } from '../../organizations/organization-errors.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { TokenClientsService } from '../../organizations/token-clients.service.js';

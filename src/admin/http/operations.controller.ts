@@ -6,7 +6,7 @@ import { invalidField } from '../../domain/errors.js';
 import { ApiErrors } from '../../http/errors/error-docs.js';
 import { ApiResult, contentOf, refTo } from '../../http/routes/response-docs.js';
 import { ApiJobId, NOT_CANCELABLE } from '../../jobs/dto/api-jobs.js';
-import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
+import { CANCELED_JOB_EXAMPLE, JobDto, JOBS_PAGE_EXAMPLE, JobsPageDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { AUDIT_ENTRY, AuditPageDto, AuditTrail } from '../../audit/audit-trail.js';
 import { UnknownCursorError } from '../../domain/page.js';
@@ -15,12 +15,15 @@ import { QuotaService } from '../../quota/quota.service.js';
 import { csvOf, UsageReport, UsageReports } from '../../quota/usage-report.js';
 import { Pruned, UsageRetention } from '../../quota/usage-retention.js';
 import { AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
-import { AuditQueryDto, PruneQueryDto, UsageQueryDto, UsageRangeDto } from './dto/requests.dto.js';
-import { ADMIN_USAGE, AdminUsageDto, ALL_USAGE, PRUNED } from './dto/responses.dto.js';
+import { AuditQueryDto, PruneQueryDto, UsageQueryDto, UsageRangeDto, PageQueryDto } from './dto/requests.dto.js';
+import { ADMIN_USAGE, AdminUsageDto, ALL_USAGE, PRUNED, EGRESSES } from './dto/responses.dto.js';
+import { SUBSCRIPTIONS_PAGE_EXAMPLE, SubscriptionsPageDto } from '../../jobs/dto/subscription.dto.js';
+import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
+import { EgressesDto, EgressStates } from '../../platform/egress-states.js';
 
 const CSV = 'text/csv';
 
-/** Reads and prunes usage, cancels jobs and lists what was changed. */
+/** Reads and prunes usage, shows what organizations run and how the platform is reached, and lists what was changed. */
 @Controller('admin')
 @AdminRoutes()
 export class AdminOperationsController {
@@ -30,7 +33,9 @@ export class AdminOperationsController {
     private readonly reports: UsageReports,
     private readonly retention: UsageRetention,
     private readonly jobs: JobsService,
+    private readonly subscriptions: SubscriptionsService,
     private readonly audit: AuditTrail,
+    private readonly states: EgressStates,
   ) {}
 
   @Get('organizations/:id/usage')
@@ -115,5 +120,40 @@ export class AdminOperationsController {
     const id = organization === undefined ? null : (await this.organizations.get(organization, { deleted: true })).id;
     const { items, next } = await this.audit.list(id, { limit, after });
     return { entries: items, next };
+  }
+
+  @Get('organizations/:id/jobs')
+  @ApiOrganizationId()
+  @ApiOperation({ summary: 'List the archive jobs of an organization' })
+  @ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', JOBS_PAGE_EXAMPLE)
+  @ApiErrors(new UnknownCursorError('job_x'))
+  async listOrganizationJobs(@Param('id') id: string, @Query() page: PageQueryDto): Promise<JobsPageDto> {
+    const { id: organizationId } = await this.organizations.get(id);
+    return this.jobs.list(organizationId, page);
+  }
+
+  @Get('organizations/:id/subscriptions')
+  @ApiOrganizationId()
+  @ApiOperation({ summary: 'List the subscriptions of an organization' })
+  @ApiResult(HttpStatus.OK, SubscriptionsPageDto, 'A page of subscriptions, newest first.', SUBSCRIPTIONS_PAGE_EXAMPLE)
+  @ApiErrors(new UnknownCursorError('sub_x'))
+  async listOrganizationSubscriptions(
+    @Param('id') id: string,
+    @Query() page: PageQueryDto,
+  ): Promise<SubscriptionsPageDto> {
+    const { id: organizationId } = await this.organizations.get(id);
+    return this.subscriptions.list(organizationId, page);
+  }
+
+  @Get('egresses')
+  @ApiOperation({
+    summary: 'List the egresses',
+    description:
+      'Returns how the process that responds reaches YouTube: what is paused, how fast it sends, and what the last control said. ' +
+      'Processes share none of it.',
+  })
+  @ApiResult(HttpStatus.OK, EgressesDto, 'The state of each egress.', EGRESSES)
+  listEgresses(): EgressesDto {
+    return { egresses: this.states.states() };
   }
 }

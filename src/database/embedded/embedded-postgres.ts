@@ -34,7 +34,6 @@ const PAUSE_MS = 100;
  * starts it and the last one stops it, as advisory locks tell; the next user finds one that a killed process left running.
  */
 export class EmbeddedPostgres {
-  /** The URL of the database. */
   readonly url: string;
 
   private constructor(

@@ -14,7 +14,6 @@ export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';
 }
 
-/** The role of the service and the commands. */
 export const ROLE = 'channel_transcripts';
 
 const SETTINGS = [

@@ -1,7 +1,6 @@
 import { InvalidRequestError } from '../errors.js';
 import { parsePageUrl } from './page-url.js';
 
-/** The ID of a video on YouTube. */
 export const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
 /** Pages whose second segment is the ID of a video. */
 const VIDEO_PAGES = new Set(['shorts', 'live', 'embed', 'v']);

@@ -64,7 +64,6 @@ export const DOCS_PAGE = '/docs';
 /** The page with a section about each code. */
 export const ERRORS_PAGE = '/docs/errors';
 
-/** The body of every error response. */
 export const ErrorBodyDto = z.object({ error: ErrorDto.describe('The error.') }).meta({ id: 'ErrorAnswer' });
 export type ErrorBodyDto = z.infer<typeof ErrorBodyDto>;
 

@@ -43,13 +43,11 @@ const QUOTA: QuotaState = {
   asOf: new Date('2026-11-20T16:00:00Z'),
 };
 
-/** The example of an error with the title of its code. */
 function exampleOf(error: DomainError): ErrorExample {
   const stated = ERRORS[error.code];
   return { title: 'title' in stated ? stated.title : error.message, error };
 }
 
-/** The errors that more than one operation has. */
 const EXAMPLES = {
   invalid_request: exampleOf(invalidField('page', '"page" is not a parameter of this operation.')),
   unauthorized: exampleOf(new UnauthorizedError()),

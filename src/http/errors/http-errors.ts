@@ -13,7 +13,6 @@ export class RefusedRequestError extends InvalidRequestError {
   }
 }
 
-/** No route matches the path. */
 export class RouteNotFoundError extends DomainError {
   /** @param meant the path that is meant, as the OpenAPI document has it */
   constructor(meant?: string) {

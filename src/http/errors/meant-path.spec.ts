@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { meantPath } from './meant-path.js';
+import { meantPath } from './error.filter.js';
 
 const PATHS = [
   ...['/channels/{id}/transcripts', '/channels/{id}/uploads', '/playlists/{id}/transcripts', '/videos/{id}/transcript'],

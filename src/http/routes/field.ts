@@ -16,7 +16,6 @@ import { legiblePath } from '../server/request-paths.js';
 export type Form = 'text' | 'json' | 'either';
 const FORMS: readonly Form[] = ['text', 'json', 'either'];
 
-/** What is stated of every field. */
 export interface Stated {
   /** For the reader of the OpenAPI document. */
   description: string;
@@ -37,7 +36,6 @@ export interface Stated {
 
 /** A kind of field: its values, and how they are read. */
 export interface Kind {
-  /** The JSON Schema of a value. */
   schema: Readonly<Record<string, unknown>>;
   /** Reads a text that stands for another value. By default the text is the value. */
   parse?: (text: string) => unknown;
@@ -49,7 +47,6 @@ export interface Kind {
   fault: (value: unknown, form: Form) => string | undefined;
 }
 
-/** A field as its class states it. */
 export interface FieldOf {
   readonly kind: Kind;
   readonly stated: Stated;

@@ -8,7 +8,6 @@ import { hasNoApiKey } from './field.js';
 
 const IDEMPOTENCY_KEY = 'Idempotency-Key';
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
-/** Printable ASCII characters. */
 export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 
 /** The idempotency key was used for another request. */

@@ -13,7 +13,6 @@ const NESTING_LEVELS_MAX = 32;
 export const PAGE_SIZE_DEFAULT = 25;
 export const PAGE_SIZE_MAX = 100;
 
-/** The query of a list in pages. */
 export class PageQueryDto {
   @Field.integer({
     min: 1,

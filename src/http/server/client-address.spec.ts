@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { networkOf, withoutPorts } from './client-address.js';
+import { networkOf, withoutPorts } from './request-context.js';
 
 describe('the network that failures of an address are counted for', () => {
   it.each<[string | undefined, string]>([

@@ -7,7 +7,6 @@ import { SUBSCRIPTION_EXAMPLE } from './subscription.dto.js';
 import { JOB_VARIANTS } from '../job-variants.js';
 import { Label } from './labels.js';
 
-/** The body of a new feed link. */
 @ApiSchema({ name: 'NewFeedLinkBody' })
 export class CreateFeedLinkDto {
   @Field.text({

@@ -8,10 +8,8 @@ import { instanceOf, orNull } from '../../http/routes/response-docs.js';
 import { storedForm } from '../../http/routes/validation.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
-import { JOB_STATES } from '../job-states.js';
-import { CHECK_AGAIN_SECONDS_MAX, JOB_REASONS } from '../job.js';
-import { JobFields } from './jobs-request.dto.js';
-import { keepState } from './keep.js';
+import { JOB_STATES, CHECK_AGAIN_SECONDS_MAX, JOB_REASONS } from '../job.js';
+import { JobFields, keepState } from './jobs-request.dto.js';
 
 /** What a job was created with: one of `channel`, `playlist` and `videos`; the others are null. */
 @ApiSchema({ name: 'JobRequest' })
@@ -25,7 +23,6 @@ export class JobRequestDto extends StoredFields(JobFields) {
   videos: number | null;
 }
 
-/** The labels of a job or a subscription. */
 export const labels = z.record(z.string(), z.string()).describe('Your own pairs.');
 
 /** `total = succeeded + failed + pending` and `succeeded = cached + fetched` hold at any moment. */
@@ -129,7 +126,6 @@ const JobEventData = z
   })
   .meta({ id: 'JobEventData' });
 
-/** The body of a message to a webhook about a job. */
 export const JobEventDto = z
   .object({
     type: z.enum(REPORTED_STATES.map((state) => `job.${state}` as const)).describe('The event.'),
@@ -179,7 +175,6 @@ export const JOBS_PAGE_EXAMPLE = { jobs: [RUNNING_JOB_EXAMPLE], next: null } sat
 /** Of the two entries of an example. */
 export const CURSORS_EXAMPLE = ['1.nB3kQz0A', '2.7tXw_uRe'] as const;
 
-/** The first two entries of a running job. */
 export const RESULTS_EXAMPLE = {
   results: TRANSCRIPTS_EXAMPLE.results.map((entry, index) => ({ position: index + 1, ...entry })),
   next: CURSORS_EXAMPLE[1],

@@ -7,8 +7,30 @@ import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PageQueryDto } from '../../http/route
 import { As, Kinds, PublishedAfter, Since, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
 import { CURSOR_KIND } from '../results/cursor.js';
-import { Keep } from './keep.js';
 import { Label, Labels } from './labels.js';
+import { z } from 'zod';
+
+export const Keep = (): PropertyDecorator =>
+  Field.boolean({
+    impliedDefault: false,
+    description:
+      'Whether the transcripts are kept in the library of the organization until they are deleted from it: what is kept is ' +
+      'searched, and never fetched or charged again.',
+    storedSince: 2,
+    brief: 'Whether the transcripts are kept in the library.',
+    hint: 'Keeps the texts in the library, for `search_library`.',
+  });
+
+/** Whether a job or a subscription keeps its texts at the moment. */
+const KEEP_STATES = ['off', 'on', 'full'] as const;
+export type KeepState = (typeof KEEP_STATES)[number];
+
+export const keepState = z
+  .enum(KEEP_STATES)
+  .describe(
+    'Whether the transcripts are kept in the library. `full`: the library has reached its limit, so that new ones are delivered and ' +
+      'not kept until some are deleted from it.',
+  );
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
 export const UPLOADS_MAX = 2_147_483_647;
@@ -85,7 +107,6 @@ export class JobFields extends TextFields {
   keep: boolean;
 }
 
-/** The body of a new job. */
 @ApiSchema({ name: 'NewJobBody' })
 export class CreateJobDto extends JobFields {
   @Field.texts({
@@ -116,13 +137,11 @@ export const NEW_JOB_BODIES = {
   videos: { summary: 'A list of videos', value: { videos: ['hl-dinghy__', 'https://youtu.be/hl-silent__'] } },
 } satisfies Record<string, { summary: string; value: Partial<CreateJobDto> }>;
 
-/** The query of a list of jobs. */
 export class JobsQueryDto extends PageQueryDto {
   @Label()
   label?: string;
 }
 
-/** The query parameters of results. */
 export class ResultsQueryDto extends Restated(Picked(TextFields, 'chunkSeconds'), {
   chunkSeconds: {
     description:

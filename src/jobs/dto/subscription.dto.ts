@@ -8,9 +8,9 @@ import { storedForm } from '../../http/routes/validation.js';
 import { instanceOf, orNull } from '../../http/routes/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
-import { SUBSCRIPTION_REASONS, SUBSCRIPTION_STATES } from '../subscription.js';
+import { SUBSCRIPTION_REASONS, SUBSCRIPTION_STATES } from '../job.js';
 import { CURSORS_EXAMPLE, JobSummaryDto, labels } from './job.dto.js';
-import { keepState } from './keep.js';
+import { keepState } from './jobs-request.dto.js';
 import { CreateSubscriptionDto } from './subscriptions-request.dto.js';
 
 /** What a subscription was created with, and what of it was changed since then. */
@@ -140,7 +140,6 @@ const SubscriptionEventData = z
   })
   .meta({ id: 'SubscriptionEventData' });
 
-/** The body of a message to a webhook about a subscription. */
 export const SubscriptionEventDto = z
   .object({
     type: z.literal('subscription.paused').describe('The event.'),
@@ -191,7 +190,6 @@ export const SUBSCRIPTIONS_PAGE_EXAMPLE = {
   next: null,
 } satisfies SubscriptionsPageDto;
 
-/** The first two entries of a subscription. */
 export const RESULTS_EXAMPLE = {
   results: TRANSCRIPTS_EXAMPLE.results,
   next: CURSORS_EXAMPLE[1],
@@ -209,7 +207,6 @@ export const RESULTS_LINES_EXAMPLE = [
 const { id: subscriptionId, channel } = SUBSCRIPTION_EXAMPLE;
 const OF_SUBSCRIPTION = { subscriptionId, channel, labels: SUBSCRIPTION_EXAMPLE.labels };
 
-/** The first two entries of a feed. */
 export const FEED_EXAMPLE = {
   results: TRANSCRIPTS_EXAMPLE.results.map((entry) => ({ ...OF_SUBSCRIPTION, ...entry })),
   next: CURSORS_EXAMPLE[1],

@@ -6,15 +6,13 @@ import { VIDEO_ID } from '../../domain/references/video-reference.js';
 import { Field, field, Fields, OptionalFields, Picked } from '../../http/routes/field.js';
 import { PageQueryDto } from '../../http/routes/validation.js';
 import { Kinds, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
-import { ResultsQueryDto } from './jobs-request.dto.js';
-import { Keep } from './keep.js';
+import { ResultsQueryDto, Keep } from './jobs-request.dto.js';
 import { Label, Labels } from './labels.js';
-import { SUBSCRIPTION_STATES, type Start, type SubscriptionState } from '../subscription.js';
+import { SUBSCRIPTION_STATES, type Start, type SubscriptionState } from '../job.js';
 
 /** The most of the newest uploads that a subscription can begin with. */
 const START_UPLOADS_MAX = 100;
 
-/** The body of a new subscription. */
 @ApiSchema({ name: 'NewSubscriptionBody' })
 export class CreateSubscriptionDto extends TextFields {
   @Field.text({
@@ -94,7 +92,6 @@ export class ChangedFields extends OptionalFields(
   { nullable: true },
 ) {}
 
-/** The body of a change of a subscription. */
 @ApiSchema({ name: 'SubscriptionChangeBody' })
 export class ChangeSubscriptionDto extends Fields(
   OptionalFields(Picked(CreateSubscriptionDto, 'checkMinutes')),
@@ -119,7 +116,6 @@ const FollowedChannel = (): PropertyDecorator =>
     hint: 'Only of this channel.',
   });
 
-/** The query of a list of subscriptions. */
 export class SubscriptionsQueryDto extends PageQueryDto {
   @Label()
   label?: string;
@@ -128,7 +124,6 @@ export class SubscriptionsQueryDto extends PageQueryDto {
   channel?: string;
 }
 
-/** The query parameters of the feed. */
 export class FeedQueryDto extends ResultsQueryDto {
   @Label()
   label?: string;

@@ -16,7 +16,7 @@ import {
 } from '../../organizations/feed-links.service.js';
 import { OnJobs } from '../dto/api-jobs.js';
 import { CreateFeedLinkDto, FEED_LINK, FeedLinksDto, NEW_FEED_LINK, NewFeedLinkDto } from '../dto/feed-link.dto.js';
-import { SubscriptionNotFoundError } from '../subscription.js';
+import { SubscriptionNotFoundError } from '../job.js';
 
 /** The addresses at which readers of feeds get the newest entries without a key. */
 @ApiTags('subscriptions')

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { applyDecorators, Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { FeedAccess } from '../../auth/feed-access.js';
+import { FeedAccess } from '../../auth/call.guards.js';
 import { Environment } from '../../config/environment.js';
 import { VERSION } from '../../config/package.js';
 import { FeedRateExceededError } from '../../domain/errors.js';

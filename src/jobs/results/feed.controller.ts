@@ -9,7 +9,6 @@ import { FeedQueryDto } from '../dto/subscriptions-request.dto.js';
 import { FeedService } from './feed.service.js';
 import { ResultsResponse } from './results-response.js';
 
-/** The results of all subscriptions of an organization. */
 @ApiTags('subscriptions')
 @Controller('feed')
 export class FeedController {

@@ -3,7 +3,6 @@ import type { TranscriptText } from '../../transcripts/cache/transcript-text.js'
 import type { Labels } from '../dto/labels.js';
 import { writeResultCursor } from './cursor.js';
 
-/** Which part of the results to read. */
 export interface ResultsRequest {
   limit: number;
   /** The `next` of the previous part; undefined to begin with the oldest entry that is stored. */
@@ -33,7 +32,6 @@ export interface ResultsPart {
   entries: StoredEntry[];
   /** The cursor before the first entry. */
   after: string;
-  /** The `after` of the next part. */
   next: string;
   /** Whether more of them are stored. */
   hasMore: boolean;
@@ -44,7 +42,6 @@ export interface ResultsPart {
 /** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
 export const READ_BYTES_MAX = 8 * 1024 * 1024;
 
-/** The columns of an entry. */
 export interface EntryRow {
   sequence: number;
   mark: string | null;

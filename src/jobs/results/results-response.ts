@@ -34,7 +34,6 @@ interface Part extends ResultsPart {
   isEnd?: boolean;
 }
 
-/** Reads a part of the results. */
 export type ReadResults = (page: ResultsRequest) => Promise<Part>;
 
 type Query = Partial<ResultsQueryDto>;
@@ -119,7 +118,6 @@ export class ResultsResponse {
   }
 }
 
-/** The fields of an object within another one. */
 const fieldsOf = (facts: object): string => JSON.stringify(facts).slice(1, -1);
 
 async function* pageJson(of: ResultsOwner, parts: AsyncIterable<Part>): AsyncGenerator<Chunk | string> {

@@ -1,5 +1,5 @@
 import type { Channel, Playlist } from '../../domain/transcript.js';
-import type { SubscriptionReason } from '../subscription.js';
+import type { SubscriptionReason } from '../job.js';
 import type { NoList } from '../work/list-reading.js';
 import type { Walk, WalkStep } from './walk.js';
 

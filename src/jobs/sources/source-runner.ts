@@ -2,15 +2,14 @@ import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { Registry, type Counter } from 'prom-client';
 import { Environment } from '../../config/environment.js';
-import { isDatabaseUnavailable } from '../../database/database-errors.js';
 import { DomainError, UpstreamError } from '../../domain/errors.js';
 import type { Upload } from '../../domain/transcript.js';
 import { createCounter } from '../../observability/metrics-registry.js';
 import { failSpan, inRootSpan } from '../../observability/tracing/tracer.js';
 import { ContinuationRejectedError, VideoPlatform, type UploadsListPage } from '../../platform/video-platform.js';
-import { type Call, CallEnded } from '../../transcripts/call.js';
+import type { Call } from '../../transcripts/call.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
-import { readList } from '../work/list-reading.js';
+import { logFailure, readList } from '../work/list-reading.js';
 import { failureOf, type CheckedPage, type CheckFailure, type ClaimedSource } from './check.js';
 import { SourceRepository } from './source.repository.js';
 import { walkPage, type WalkStep } from './walk.js';
@@ -56,7 +55,7 @@ export class SourceRunner {
         this.logger.log({ event: 'source_finished', ...facts, counts: { found } });
       } catch (error) {
         failSpan(span, error instanceof DomainError ? error.code : '_OTHER');
-        if (!stop.aborted) this.reportFailure(source, error);
+        if (!stop.aborted) logFailure(this.logger, { event: 'source_failed', sourceId: source.id }, error);
         const restartList = error instanceof ContinuationRejectedError;
         const failure = failureOf(source, { type: stop.aborted ? 'stopped' : 'failed', restartList });
         // Without the database its claim ends by itself.
@@ -132,17 +131,6 @@ export class SourceRunner {
     if (held && failure.pauses)
       this.logger.log({ event: 'source_unread', sourceId: source.id, reason: failure.reason });
     return held;
-  }
-
-  private reportFailure({ id }: ClaimedSource, error: unknown): void {
-    const line = { event: 'source_failed', sourceId: id, cause: String(error) };
-    const temporary =
-      (error instanceof DomainError && error.retryable) ||
-      error instanceof CallEnded ||
-      error instanceof ContinuationRejectedError ||
-      isDatabaseUnavailable(error);
-    if (temporary) this.logger.warn(line);
-    else this.logger.error({ ...line, stack: error instanceof Error ? error.stack : undefined });
   }
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { unlistedVideo, type Upload } from '../../domain/transcript.js';
 import type { UploadsListPage } from '../../platform/video-platform.js';
-import type { Start } from '../subscription.js';
+import type { Start } from '../job.js';
 import { isWanted, walkPage, type AddedState, type KnownUpload, type WaitingStart, type Walk } from './walk.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,8 +1,8 @@
 import type { Upload, VideoKind } from '../../domain/transcript.js';
 import type { UploadsListPage } from '../../platform/video-platform.js';
 import { statedAgeSecondsMin } from '../../transcripts/cache/lifetimes.js';
-import { isOfKinds } from '../../transcripts/sources/selection.js';
-import type { Start } from '../subscription.js';
+import { isOfKinds } from '../../transcripts/sources/counted-list.js';
+import type { Start } from '../job.js';
 
 /** A start that the walk has to read for. */
 export interface WaitingStart {

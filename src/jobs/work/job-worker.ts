@@ -1,6 +1,5 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import type { BackgroundLoop } from '../../background/background-loop.js';
-import { BackgroundLoops } from '../../background/background-loops.js';
+import { type BackgroundLoop, BackgroundLoops } from '../../background/background-loops.js';
 import { Environment } from '../../config/environment.js';
 import { VideoPlatform } from '../../platform/video-platform.js';
 import { SourceRepository } from '../sources/source.repository.js';

@@ -1,8 +1,10 @@
-import { ChannelNotFoundError, PlaylistNotFoundError, UpstreamError } from '../../domain/errors.js';
-import { Call } from '../../transcripts/call.js';
-import { BUSY_SECONDS, type SliceOutcome } from './slice.js';
+import type { Logger } from '@nestjs/common';
+import { isDatabaseUnavailable, sqlStateOf } from '../../database/database-errors.js';
+import { ChannelNotFoundError, DomainError, PlaylistNotFoundError, UpstreamError } from '../../domain/errors.js';
+import { ContinuationRejectedError } from '../../platform/video-platform.js';
+import { Call, CallEnded } from '../../transcripts/call.js';
+import { BUSY_SECONDS, SLICE_EXPIRED, type SliceOutcome } from './slice.js';
 
-/** Why a list has no page. */
 export type NoList = Extract<SliceOutcome, { type: 'channel_not_found' | 'playlist_not_found' | 'blocked' | 'busy' }>;
 
 /**
@@ -31,4 +33,17 @@ export async function readList<Page>(
   } finally {
     call.finish();
   }
+}
+
+/** Logs why a check or a slice was not stored: what passes by itself is a warning. */
+export function logFailure(logger: Logger, facts: object, error: unknown): void {
+  const line = { ...facts, cause: String(error) };
+  const passes =
+    (error instanceof DomainError && error.retryable) ||
+    error instanceof CallEnded ||
+    error instanceof ContinuationRejectedError ||
+    sqlStateOf(error) === SLICE_EXPIRED ||
+    isDatabaseUnavailable(error);
+  if (passes) logger.warn(line);
+  else logger.error({ ...line, stack: error instanceof Error ? error.stack : undefined });
 }

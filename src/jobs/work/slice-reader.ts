@@ -15,7 +15,7 @@ import { archiveRetry, followedRetry } from '../../transcripts/finality.js';
 import { entryJson } from '../../transcripts/formats/json.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
 import { playlistId } from '../../transcripts/sources/playlist-source.js';
-import { isOfKinds, isPublishedAfter } from '../../transcripts/sources/selection.js';
+import { isOfKinds, isPublishedAfter } from '../../transcripts/sources/counted-list.js';
 import type { VideoList } from '../../transcripts/sources/video-list.js';
 import type { CallPlan } from '../../transcripts/call-plan.js';
 import type { DeliveryRules } from '../../transcripts/delivery/transcript-delivery.js';
@@ -302,7 +302,6 @@ function storedForms(
 /** Text of the platform as jsonb can store it. */
 const storable = (text: string): string => text.replaceAll('\0', '').toWellFormed();
 
-/** What an event says about an entry. */
 export function uploadEvent(entry: Entry<unknown>, channel: Channel | null): UploadEvent {
   const { videoId, metadata } = entry;
   const { url, title, publishedAt } = metadata;

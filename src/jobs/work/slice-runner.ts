@@ -10,11 +10,10 @@ import { failSpan, inRootSpan } from '../../observability/tracing/tracer.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { retryDelayMs } from '../../quota/settlement-retries.js';
 import { ContinuationRejectedError } from '../../platform/video-platform.js';
-import { CallEnded } from '../../transcripts/call.js';
 import { addToSummary, emptySummary } from '../../transcripts/delivery/transcript-events.js';
 import { TranscriptMetrics } from '../../transcripts/transcript-metrics.js';
 import type { ChangedJob } from '../job-row.js';
-import { type NoList, readList } from './list-reading.js';
+import { logFailure, type NoList, readList } from './list-reading.js';
 import { SliceReader, type ReadSlice } from './slice-reader.js';
 import { SliceRepository } from './slice.repository.js';
 import { SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';
@@ -133,14 +132,6 @@ export class SliceRunner {
 
   private reportFailure({ job, organizationId }: ClaimedSlice, error: unknown): void {
     this.slices.inc({ result: sqlStateOf(error) === SLICE_EXPIRED ? 'expired' : 'error' });
-    const line = { event: 'slice_failed', jobId: job.id, organizationId, cause: String(error) };
-    const temporary =
-      (error instanceof DomainError && error.retryable) ||
-      error instanceof CallEnded ||
-      error instanceof ContinuationRejectedError ||
-      sqlStateOf(error) === SLICE_EXPIRED ||
-      isDatabaseUnavailable(error);
-    if (temporary) this.logger.warn(line);
-    else this.logger.error({ ...line, stack: error instanceof Error ? error.stack : undefined });
+    logFailure(this.logger, { event: 'slice_failed', jobId: job.id, organizationId }, error);
   }
 }

@@ -8,9 +8,8 @@ import { unlistedVideo, VIDEO_FAILURE_CODES, Upload } from '../../domain/transcr
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
 import { keptParameters } from '../../transcripts/kept/kept-text.js';
 import { KeptTexts } from '../../transcripts/kept/kept-texts.js';
-import type { JobState } from '../job-states.js';
+import type { JobState, JobReason } from '../job.js';
 import { CHANGED, logChange, type Changed, type ChangedJob } from '../job-row.js';
-import type { JobReason } from '../job.js';
 import {
   CLAIM_MARGIN_SECONDS,
   listRetrySeconds,
@@ -30,7 +29,6 @@ export interface JobCounts {
   stored_bytes: number;
 }
 
-/** What waits among all jobs. */
 export interface WaitingJobs {
   oldest_due_seconds: number;
   /** The highest number of consecutive slices that failed, of an archive job that is neither finished nor paused. */

@@ -66,7 +66,6 @@ export interface UploadEvent {
   code: string | null;
 }
 
-/** What a slice of videos stores and charges. */
 export interface VideoResults {
   reservation: OpenReservation | undefined;
   /** The transcripts that it fetched for the reservation. */
@@ -74,7 +73,6 @@ export interface VideoResults {
   videos: readonly VideoChange[];
   /** The stored forms of the decided videos. */
   entries: Buffer;
-  /** Their texts, when the job keeps them. */
   kept?: KeptText[] | undefined;
 }
 

@@ -93,7 +93,6 @@ function resultOf(job: JobDto): ToolResult {
   };
 }
 
-/** What a job is about, as Markdown. */
 function nameOf({ channel, playlist, request }: JobDto): string {
   const name = channel?.name ?? playlist?.title;
   if (name) return escapeMarkdown(name);

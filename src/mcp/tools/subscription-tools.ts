@@ -10,8 +10,7 @@ import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';
 import { channelLine, codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
-import { invalidCursor, readCursor, writeCursor } from '../cursor.js';
-import { CURSOR_VIDEOS_MAX, TextPage } from '../text-page.js';
+import { invalidCursor, readCursor, writeCursor, CURSOR_VIDEOS_MAX, TextPage } from '../text-page.js';
 import {
   cursorOutput,
   defineTool,

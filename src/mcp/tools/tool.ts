@@ -8,10 +8,9 @@ import type { Feature } from '../../domain/plan.js';
 import { Field, Picked, Restated, type Stated } from '../../http/routes/field.js';
 import type { RequestContext } from '../../http/server/request-context.js';
 import { readInput } from '../../http/routes/validation.js';
-import type { JobReason } from '../../jobs/job.js';
+import type { JobReason, SubscriptionReason } from '../../jobs/job.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { FeedService } from '../../jobs/results/feed.service.js';
-import type { SubscriptionReason } from '../../jobs/subscription.js';
 import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import { LibraryService } from '../../library/library.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
@@ -23,7 +22,28 @@ import { EntryDto, Summary } from '../../transcripts/dto/transcripts-response.dt
 import type { Entry } from '../../transcripts/delivery/transcript-events.js';
 import { TranscriptsService } from '../../transcripts/transcripts.service.js';
 
-/** What the tools use. */
+const INVISIBLE = /[\p{DI}\ufff9-\ufffb]+/gu;
+/** Scripts whose letters U+200C and U+200D join or part, and emoji, of which U+200D makes one. */
+const JOINED = new RegExp(
+  `[${['Arab', 'Syrc', 'Deva', 'Beng', 'Guru', 'Gujr', 'Orya', 'Taml', 'Telu', 'Knda', 'Mlym', 'Sinh']
+    .map((script) => `\\p{scx=${script}}`)
+    .join('')}\\p{ExtPict}\\p{EMod}\\u20e3]`,
+  'u',
+);
+/** A joiner, or the mark of an emoji, which another one can follow by a joiner. */
+const NEEDED = /^(?:[\u200c\u200d]|\ufe0f\u200d?)$/;
+
+/**
+ * The text as a person sees it: U+FFFD stands for what is invisible (zero-width and direction characters, tags, variation
+ * selectors), in which a title can hide instructions to a model. It is not left out, because what it parts can be markup together.
+ */
+export function visibleText(text: string): string {
+  return text.replace(INVISIBLE, (run: string, at: number) => {
+    const isNeeded = NEEDED.test(run) && JOINED.test(text.slice(Math.max(0, at - 2), at + run.length + 2));
+    return isNeeded ? run : '\ufffd';
+  });
+}
+
 @Injectable()
 export class ToolServices {
   constructor(
@@ -57,7 +77,6 @@ export interface Tool {
   limitsConcurrency: boolean;
   /** Whether a call changes something, for which the scope `write` is required. */
   effect: 'reads' | 'creates';
-  /** The class with the fields of its input. */
   input: Type<object>;
   output: z.ZodObject;
   /** @throws InvalidRequestError and the errors that refuse the call */
@@ -80,7 +99,6 @@ export function defineTool<Input extends object>(
   };
 }
 
-/** What a call has cost, for the model. */
 export function costLine({ fetched, cached, failed }: Summary): string {
   return `Charged: ${counted(fetched, 'transcript')} of the monthly quota. Free: ${cached} cached, ${failed} failed.`;
 }

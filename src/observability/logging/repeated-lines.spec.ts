@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { RepeatedLines } from './repeated-lines.js';
+import { RepeatedLines } from './logger.js';
 
 describe('a line that is repeated', () => {
   beforeEach(() => void jest.useFakeTimers());

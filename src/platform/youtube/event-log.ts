@@ -7,7 +7,6 @@ const TEXT_LENGTH_MAX = 200;
 /** The stack of a fault begins with its message. */
 const STACK_LENGTH_MAX = 2_000;
 
-/** Logs one event with its fields. */
 export function report(
   level: 'log' | 'warn' | 'error',
   event: string,

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw, inflateRaw } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { detached } from '../../domain/detached.js';
+import { detached } from '../../cache/cache-budget.js';
 import { nextTurn } from '../../domain/waiting.js';
 import { Segment, type Transcript } from '../../domain/transcript.js';
 
@@ -31,7 +31,6 @@ export async function jsonOf(transcript: Transcript): Promise<Buffer> {
   return Buffer.from(`{${languages.join(',')}}`);
 }
 
-/** Deflates JSON. */
 export async function deflate(json: Buffer): Promise<TranscriptText> {
   // zlib returns a slice of the 16 KB into which it writes.
   const deflated = detached(await deflateOffThread(json, DEFLATE_OPTIONS));

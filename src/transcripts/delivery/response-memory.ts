@@ -122,7 +122,6 @@ export class HeldTexts {
     this.fetchedBytes += text.length;
   }
 
-  /** Releases a fetched text that was sent. */
   releaseFetched(text: Buffer): void {
     if (this.release(text)) this.fetchedBytes -= text.length;
   }

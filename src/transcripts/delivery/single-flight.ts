@@ -21,7 +21,6 @@ class Flight<T> implements ReadingContext {
     readonly fairnessKey: object,
   ) {}
 
-  /** The latest deadline of all waiters. */
   get deadlineAtMs(): number {
     return Math.max(...[...this.waiters].map(({ context }) => context.deadlineAtMs));
   }

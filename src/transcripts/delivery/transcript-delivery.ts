@@ -40,7 +40,6 @@ type EntryOrder = 'listed' | 'as-finished';
 export interface DeliveryRules {
   /** Called when the fetching has ended, with the number of transcripts to pay for. */
   settle(fetched: number): Promise<void>;
-  /** Called with each entry that is yielded. */
   onEntry(entry: Entry): void;
   /** Called with each outcome that has a text, as it is cached. */
   onText?(upload: Upload, outcome: CachedOutcome & { ok: true }): void;

@@ -61,7 +61,6 @@ export function entryOf(
     : { videoId, ok: false, metadata, error: entryError(outcome.failure) };
 }
 
-/** The entry of a video that was not read. */
 export function failedEntry(upload: Upload, failure: VideoFailure, form?: MetadataForm): Entry {
   return entryOf(upload, { ok: false, details: NO_DETAILS, failure }, false, form);
 }
@@ -111,7 +110,6 @@ export function emptySummary(): Summary {
   return { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0 };
 }
 
-/** Adds an entry to the counts. */
 export function addToSummary(summary: Summary, entry: Entry): void {
   summary.total++;
   if (entry.ok) {

@@ -66,7 +66,6 @@ export class LanguageFields {
   tracks: TrackChoice;
 }
 
-/** What all requests for transcripts have. */
 export class TextFields extends LanguageFields {
   @Field.words({
     words: INCLUDABLE,
@@ -90,7 +89,6 @@ export class TextFields extends LanguageFields {
   chunkSeconds?: number;
 }
 
-/** The field `kinds`. */
 export const Kinds = (description: string): PropertyDecorator =>
   Field.words({
     words: VIDEO_KINDS,
@@ -104,7 +102,6 @@ const DATE = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
 const isDate = (value: unknown): value is string =>
   DATE.safeParse(value).success && DATE.safeParse(new Date(value as string).toISOString()).success;
 
-/** The field `as`. */
 export const As = (): PropertyDecorator =>
   Field.word({
     words: ['documents'],
@@ -165,7 +162,6 @@ export class PlaylistQueryDto extends TextFields {
 /** The query parameters of a list of the videos of a playlist without transcripts. */
 export class PlaylistVideosQueryDto extends Picked(PlaylistQueryDto, 'limit', 'kinds', 'publishedAfter') {}
 
-/** The field `since`. */
 export const Since = (description: string): PropertyDecorator =>
   Field.text({
     rule: 'the ID of a video (11 characters)',

@@ -180,7 +180,6 @@ export function paragraphs(videoId: string, segments: readonly Segment[], arePar
   return markdown;
 }
 
-/** One line for a video without a transcript. */
 export function failureLine({ videoId, metadata, error }: Extract<Entry, { ok: false }>): string {
   const link = `[${titleOf(videoId, metadata)}](${shortUrl(videoId)})`;
   return `- ${link}: no transcript. ${escapeMarkdown(error.message)} (${codeSpan(error.code)})\n`;
@@ -195,7 +194,6 @@ export function summaryLine({ total, succeeded, failed, sinceFound }: Summary): 
 
 const SINCE_MISSED = 'The video of `since` is not among the newest uploads: these are all of them up to the limit.';
 
-/** The link to a second of a video. */
 export function secondUrl(videoId: string, seconds: number): string {
   return `${shortUrl(videoId)}?t=${wholeSeconds(seconds)}`;
 }

@@ -52,7 +52,6 @@ export async function formatEntry(
   return formatTranscript(format, { videoId, metadata, transcript: read }, form);
 }
 
-/** One line for each segment. */
 function plainLines(segments: readonly Segment[]): string {
   const lines = segments.map(({ text }) => lineText(text)).filter((line) => line !== '');
   return lines.map((line) => `${line}\n`).join('');

@@ -16,7 +16,6 @@ import { acceptedType, MARKDOWN, NDJSON, requireDocumentsAccepted, ResponseWrite
 /** The content types of a response about many videos. Of equally accepted ones the first is sent. */
 const LIST_TYPES = ['application/json', NDJSON, MARKDOWN] as const;
 
-/** The content type of each format of one entry. */
 export const ENTRY_MEDIA_TYPES = { json: 'application/json', ...FORMAT_MEDIA_TYPES } as const;
 export type EntryFormat = keyof typeof ENTRY_MEDIA_TYPES;
 export const ENTRY_FORMATS = Object.keys(ENTRY_MEDIA_TYPES) as EntryFormat[];

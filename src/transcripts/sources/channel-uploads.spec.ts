@@ -14,7 +14,7 @@ import {
 import { Call } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { ChannelUploads } from './channel-uploads.js';
-import type { Selection } from './selection.js';
+import type { Selection } from './counted-list.js';
 
 const CHANNEL = { id: 'UCcccccccccccccccccccccc', name: 'a channel', handle: null };
 const PAGE_SIZE = 10;

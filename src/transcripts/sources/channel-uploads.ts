@@ -23,8 +23,10 @@ import {
   reaches,
   readCounted,
   withKnown,
+  readSelection,
+  type Selected,
+  type Selection,
 } from './counted-list.js';
-import { readSelection, type Selected, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 
 export const countedListFields = { uploads: z.array(Upload), next: z.string().nullable(), complete: z.boolean() };

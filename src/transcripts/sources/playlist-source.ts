@@ -21,8 +21,9 @@ import {
   listFrom,
   reaches,
   readCounted,
+  readSelection,
+  type Selection,
 } from './counted-list.js';
-import { readSelection, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 
 interface PlaylistVideos extends CountedList, Dated {

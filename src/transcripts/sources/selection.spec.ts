@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { unlistedVideo, type Upload, type VideoKind } from '../../domain/transcript.js';
-import { isPublishedAfter, readSelection, type Selection } from './selection.js';
+import { isPublishedAfter, readSelection, type Selection } from './counted-list.js';
 
 const upload = (index: number, kind: VideoKind | null): Upload => ({
   ...unlistedVideo(String(index).padStart(11, '0')),

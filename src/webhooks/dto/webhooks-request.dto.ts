@@ -50,7 +50,6 @@ export class CreateWebhookDto {
   authorization?: string;
 }
 
-/** The body of a change of a webhook. */
 @ApiSchema({ name: 'WebhookChangeBody' })
 export class ChangeWebhookDto extends Fields(
   OptionalFields(Picked(CreateWebhookDto, 'url')),

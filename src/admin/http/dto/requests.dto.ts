@@ -10,7 +10,7 @@ import {
   KEY_LIFETIME_DAYS_MAX,
   MONTHLY_LIMIT_MAX,
   NAME_LENGTH_MAX,
-} from '../../../organizations/limits.js';
+} from '../../../organizations/organization.entity.js';
 import { DATE_FORMAT, REPORT_DAYS_MAX, REPORT_GROUPS, type ReportGroup } from '../../../quota/usage-report.js';
 import { ORGANIZATION } from './responses.dto.js';
 

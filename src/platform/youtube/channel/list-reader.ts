@@ -141,7 +141,6 @@ export const NOTHING_LISTED: ListProgress = { pages: 0, listed: 0, expected: nul
 
 /** Far above any channel: a list that is still not at its end repeats itself, and ends there. */
 const PAGES_MAX = 5_000;
-/** Pages of all lists have up to 100 entries. */
 const PAGE_ENTRIES = 100;
 /** Hidden videos count in the header, and not always with a notice. */
 const UNLISTED_SHARE = 0.02;

@@ -67,9 +67,7 @@ export class EgressUse {
   private readonly doubted = new Map<BudgetKind, { first: string; isOne: boolean; clients: Set<string> }>();
   /** When the newest request that was served was sent, by kind and client. */
   private readonly servedAtMs = new Map<string, number>();
-  /** When a control of a client was refused. */
   private readonly refusedAtMs = new Map<string, number>();
-  /** How many wait for a verdict. */
   private waiting = 0;
   /** The experiment that runs, for all who wait. */
   running: { readonly doubt: Doubt; readonly verdict: Promise<Verdict> } | null = null;

@@ -42,7 +42,6 @@ interface Asked {
   readonly retryAfterSeconds: number | null;
 }
 
-/** A verdict as operators see it. */
 const RESULTS: Readonly<Record<Verdict, ControlResult>> = {
   served: 'served',
   'client-refused': 'client_refused',

@@ -66,7 +66,6 @@ interface LineOptions {
 }
 
 interface Pause {
-  /** The kind of request that is refused. */
   readonly kind: BudgetKind;
   readonly sinceMs: number;
   /** By how much it is prolonged when the control is refused. */

@@ -48,7 +48,6 @@ interface RateLimits {
 export class SendingRate {
   /** Requests a second; infinite until a refusal. */
   private learned: number;
-  /** Half of the rate that was refused. */
   private threshold = Infinity;
   private readonly ceiling: number;
   private readonly background: SendingRate | null;

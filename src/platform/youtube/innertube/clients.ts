@@ -1,4 +1,4 @@
-import type { ClientFields } from '../../../config/client-overrides.js';
+import type { ClientFields } from '../../../config/variables.js';
 import { YOUTUBE_CLIENTS, type YoutubeClient } from '../../../config/environment.js';
 import { type OutgoingRequest, YOUTUBE_ORIGIN } from '../egress/http-transport.js';
 

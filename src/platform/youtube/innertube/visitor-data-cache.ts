@@ -30,7 +30,6 @@ function countryIn(visitorData: string): string | null {
 }
 
 interface VisitorData {
-  /** Null when none was issued. */
   readonly value: string | null;
 }
 

@@ -151,7 +151,6 @@ function appsOf(clients: readonly YoutubeClient[]): ReadonlySet<string> {
   return new Set(clients.map((client) => APPS[client]));
 }
 
-/** The clients that found something. */
 function clientsWith(findings: readonly Finding[], matches: (kind: FindingKind) => boolean): YoutubeClient[] {
   return findings.flatMap(({ client, kind }) => (client !== null && matches(kind) ? [client] : []));
 }
@@ -192,12 +191,10 @@ export function isFailureOfClient(kind: FindingKind, isRead: boolean): boolean {
   return kind === 'no-captions' ? isRead : isDoubt(kind) && !isUnavailability(kind);
 }
 
-/** The failure code of a finding. */
 export function codeOf(kind: FindingKind): VideoFailureCode {
   return FINDINGS[kind].code;
 }
 
-/** How many apps doubt the video, or the caller. */
 export function doubtingApps(findings: readonly Finding[]): number {
   return appsOf(clientsWith(findings, isDoubt)).size;
 }

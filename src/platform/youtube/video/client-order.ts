@@ -114,7 +114,6 @@ export class ClientOrder {
     return this.ordered(egress).filter((client) => client !== 'WEB');
   }
 
-  /** Whether a client was served at an egress within the last milliseconds. */
   isServed(egress: Egress, client: YoutubeClient, withinMs: number): boolean {
     return this.now() - (this.healthAt(egress).get(client)?.servedAtMs ?? -Infinity) <= withinMs;
   }

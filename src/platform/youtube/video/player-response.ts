@@ -14,7 +14,6 @@ import {
 import type { FindingKind } from './client-fallback.js';
 import { type PlayerTrack, readTracks, type TrackDefaults } from './player-tracks.js';
 
-/** What a player response says. */
 export type PlayerResult =
   /** `tracks` is never empty; `details.captionTracks` lists the same. */
   | { kind: 'tracks'; details: VideoDetails; tracks: PlayerTrack[]; defaults: TrackDefaults }

@@ -287,10 +287,8 @@ export class VideoReader {
   }
 }
 
-/** What one attempt at a video has found so far. */
 class VideoAttempt implements FoundSoFar {
   readonly findings: Finding[] = [];
-  /** The clients that were asked, in their order. */
   readonly asked: YoutubeClient[] = [];
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts = new Map<string, readonly Segment[]>();
