@@ -18,6 +18,7 @@ export const AUDIT_ACTIONS = [
   'client.blocked',
   'client.unblocked',
   'job.created',
+  'job.changed',
   'job.canceled',
   'job.resumed',
   'job.deleted',

@@ -1,4 +1,17 @@
-import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  HttpStatus,
+  Param,
+  Patch,
+  Post,
+  Query,
+  Req,
+  Res,
+} from '@nestjs/common';
 import { ApiBody, ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/auth.decorators.js';
@@ -35,7 +48,14 @@ import {
   RESULTS_LINES_EXAMPLE,
   RUNNING_JOB_EXAMPLE,
 } from './dto/job.dto.js';
-import { CreateJobDto, JOB_BYTES_MAX, JobsQueryDto, NEW_JOB_BODIES, ResultsQueryDto } from './dto/jobs-request.dto.js';
+import {
+  ChangeJobDto,
+  CreateJobDto,
+  JOB_BYTES_MAX,
+  JobsQueryDto,
+  NEW_JOB_BODIES,
+  ResultsQueryDto,
+} from './dto/jobs-request.dto.js';
 import { JobFinishedError } from './job.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse } from './results/results-response.js';
@@ -110,6 +130,18 @@ export class JobsController {
   @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE)
   getJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
     return this.jobs.get(organizationOf(request, 'job', id), id);
+  }
+
+  @Patch(':id')
+  @OnJob('job')
+  @ApiOperation({
+    summary: 'Change whether an archive job is kept',
+    description: 'Has the transcripts of a job in any state kept in the library, or no more of them, on every plan.',
+  })
+  @ApiResult(HttpStatus.OK, JobDto, 'The changed job.', { ...RUNNING_JOB_EXAMPLE, keep: 'on' })
+  @ApiErrors(invalidField('keep', 'keep must be true or false.'))
+  changeJob(@Param('id') id: string, @Body() { keep }: ChangeJobDto, @Req() request: Request): Promise<JobDto> {
+    return this.jobs.change(organizationOf(request, 'job', id), id, keep, requestContext(request).actor);
   }
 
   @Post(':id/cancel')

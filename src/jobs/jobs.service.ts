@@ -8,7 +8,7 @@ import type { PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { JobDto, JobsPageDto } from './dto/job.dto.js';
 import { newJob, storedJob, type WantedJob } from './job-request.js';
-import { CHANGED, logChange, type Changed, type ChangedJob, type JobRow } from './job-row.js';
+import { CHANGED, logChange, toJob, type Changed, type ChangedJob, type JobRow } from './job-row.js';
 import { JobStore, type Idempotency, type OwnedResults, type Refusal } from './job-store.js';
 import type { ListFilter } from './list-filter.js';
 import type { ResultsRequest } from './results/results-part.js';
@@ -41,6 +41,12 @@ const CANCEL = `SELECT ${CHANGED}, ${recorded('job.canceled', '$3')} FROM job_ca
 const RESUME = `
   SELECT result.outcome, ${CHANGED}, ${recorded('job.resumed', '$5')}
     FROM job_resume($1, $2, $3, $4, $5::json ->> 'keyId') result`;
+
+/** $3 who changes it, $4 the fields of the request that are set. */
+const CHANGE = `
+  SELECT ${CHANGED}, audit_record($3, 'job.changed', $1, $2, jsonb_build_object('keep', coalesce((result.old_job).request::jsonb -> 'keep', 'false')),
+                                  jsonb_build_object('keep', (result.job).request::jsonb -> 'keep'))
+    FROM job_change($1, $2, $4) result`;
 
 const AWAITED_VIDEOS = `
   SELECT video_id AS "videoId", error_code AS code, coalesce(retry_at <= clock_now(), true) AS due FROM job_videos
@@ -122,6 +128,12 @@ export class JobsService {
     if (row.outcome) throw this.store.refused(row.outcome);
     this.worker.wake();
     return job;
+  }
+
+  /** Changes whether the texts of a job are kept: also those that are stored, and none that comes later. @throws JobNotFoundError */
+  async change(organizationId: string, id: string, keep: boolean, actor?: Actor): Promise<JobDto> {
+    const values = [actor ?? null, JSON.stringify({ keep })];
+    return toJob(await this.store.change<JobRow>(CHANGE, [organizationId, id, ...values]));
   }
 
   /** Deletes a job with its results, without an event. What its running slice fetches is charged. @throws JobNotFoundError */

@@ -1,16 +1,18 @@
-import { Controller, Delete, Get, HttpCode, HttpStatus, Param, Query, Req } from '@nestjs/common';
-import { ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import type { Request } from 'express';
+import { Controller, Delete, Get, HttpCode, HttpStatus, Param, Query, Req, Res } from '@nestjs/common';
+import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/auth.decorators.js';
 import { invalidField } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors, ApiId } from '../http/errors/error-docs.js';
-import { ApiResult } from '../http/routes/response-docs.js';
+import { ApiResult, contentOf, refTo } from '../http/routes/response-docs.js';
 import { AllowsHead } from '../http/routes/route.decorators.js';
 import { requestContext } from '../http/server/request-context.js';
+import { NDJSON, requireDocumentsAccepted, ResponseWriter } from '../transcripts/response/response-writer.js';
 import { LibraryChannelQueryDto, LibrarySearchQueryDto, LibraryVideosQueryDto } from './dto/library-request.dto.js';
 import {
   DeletedVideosDto,
+  LIBRARY_LINES_EXAMPLE,
   LIBRARY_VIDEOS_EXAMPLE,
   LibraryVideosDto,
   SEARCH_EXAMPLE,
@@ -22,7 +24,10 @@ import { LibraryService, NotInLibraryError } from './library.service.js';
 @ApiTags('library')
 @Controller('library')
 export class LibraryController {
-  constructor(private readonly library: LibraryService) {}
+  constructor(
+    private readonly library: LibraryService,
+    private readonly writer: ResponseWriter,
+  ) {}
 
   @Get('search')
   @AllowsHead()
@@ -41,17 +46,50 @@ export class LibraryController {
 
   @Get('videos')
   @AllowsHead()
-  @RequiresApiKey()
+  @RequiresApiKey({ limitsConcurrency: true })
   @ApiOperation({
-    summary: 'List the library',
+    summary: 'List or export the library',
     description:
-      'Lists the videos whose transcripts are kept, newest first, without their texts, on every plan. `GET /videos/{id}/transcript` and ' +
-      '`POST /transcripts` return the texts, which cost nothing.',
+      'Lists the videos whose transcripts are kept, newest first, without their texts, on every plan. `as=documents` with ' +
+      '`Accept: application/x-ndjson` exports all their texts, for a vector store. `GET /videos/{id}/transcript` and ' +
+      '`POST /transcripts` return the texts too, which cost nothing.',
   })
-  @ApiResult(HttpStatus.OK, LibraryVideosDto, 'A page of videos, newest first.', LIBRARY_VIDEOS_EXAMPLE)
-  @ApiErrors(new UnknownCursorError('x'))
-  listLibraryVideos(@Query() query: LibraryVideosQueryDto, @Req() request: Request): Promise<LibraryVideosDto> {
-    return this.library.videos(requestContext(request).caller.organization.id, query);
+  @ApiOkResponse({
+    description: 'A page of videos, newest first, or as NDJSON (`Accept: application/x-ndjson`) the documents of all.',
+    ...contentOf(
+      { schema: refTo(LibraryVideosDto), example: LIBRARY_VIDEOS_EXAMPLE },
+      {
+        [NDJSON]: {
+          schema: {
+            type: 'string',
+            description:
+              'With `as=documents`: a `Document` on each line. The last one of a video has its `cursor`: request `after` with it to go on ' +
+              'behind that video. A language in which several texts of a video are kept comes once.',
+          },
+          example: LIBRARY_LINES_EXAMPLE,
+        },
+      },
+    ),
+  })
+  @ApiErrors(
+    new UnknownCursorError('x'),
+    invalidField('as', 'as=documents requires the header Accept: application/x-ndjson.'),
+  )
+  async listLibraryVideos(
+    @Query() query: LibraryVideosQueryDto,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    const { id } = requestContext(request).caller.organization;
+    const isExport = query.as !== undefined;
+    if (isExport) requireDocumentsAccepted(request);
+    else if (query.chunkSeconds !== undefined)
+      throw invalidField('chunkSeconds', 'chunkSeconds requires as=documents.');
+    const chunks = isExport
+      ? await this.library.documents(id, query)
+      : [JSON.stringify(await this.library.videos(id, query))];
+    const type = isExport ? NDJSON : 'application/json';
+    await this.writer.send(request, response, type, request.method === 'HEAD' ? [] : chunks);
   }
 
   @Delete('videos/:id')

@@ -3,15 +3,19 @@ import { DataSource } from 'typeorm';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import type { Actor, Caller } from '../domain/caller.js';
 import { fixedError } from '../domain/errors.js';
-import { toPage, UnknownCursorError } from '../domain/page.js';
+import { toPage, UnknownCursorError, type Page } from '../domain/page.js';
 import { nextTurn } from '../domain/waiting.js';
-import { Channel, type Segment } from '../domain/transcript.js';
+import { Channel, unlistedVideo, type TextTracks, type Transcript } from '../domain/transcript.js';
 import { parseVideoReference } from '../domain/references/video-reference.js';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/routes/validation.js';
 import { labelOf } from '../jobs/dto/labels.js';
 import { wantedValues } from '../jobs/list-filter.js';
 import { CallRate } from '../rate-limit/call-rate.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript } from '../transcripts/cache/transcript-text.js';
+import { ResponseMemory } from '../transcripts/delivery/response-memory.js';
+import { metadataOf, type Entry } from '../transcripts/delivery/transcript-events.js';
+import { documentLines, documentsOf } from '../transcripts/formats/documents.js';
 import { secondUrl } from '../transcripts/formats/markdown.js';
 import { KeptVideo } from '../transcripts/kept/kept-text.js';
 import { type KeptTextRow, textOfRow } from '../transcripts/kept/kept-texts.js';
@@ -57,14 +61,18 @@ interface TextRow extends KeptTextRow {
 }
 
 /** The text is in the library of the organization $1, and has what a filter wants: $2 label, $3 channels, $4 language, $5 time. */
-const WANTED = `
-  text.organization_id = $1 AND text.deleted_at IS NULL AND ($2::text IS NULL OR $2 = ANY (text.labels))
-    AND ($3::text[] IS NULL OR text.channel_id = ANY ((SELECT library_channels($1, $3))::text[]))`;
+const wanted = (text: string): string => `
+  ${text}.organization_id = $1 AND ${text}.deleted_at IS NULL AND ($2::text IS NULL OR $2 = ANY (${text}.labels))
+    AND ($3::text[] IS NULL OR ${text}.channel_id = ANY ((SELECT library_channels($1, $3))::text[]))`;
+
+const wantedText = (text: string): string => `
+  ${wanted(text)} AND ($5::timestamptz IS NULL OR ${text}.published_at >= $5)
+    AND ($4::text IS NULL OR EXISTS (SELECT FROM unnest(${text}.languages) has WHERE lower(has) = lower($4) OR lower(has) LIKE lower($4) || '-%'))`;
 
 /** A passage that matches $6. */
 const MATCHING = `
   FROM library_passages passage JOIN library_texts text ON text.id = passage.text_id
-  WHERE passage.organization_id = $1 AND passage.words @@ $6::tsquery AND ${WANTED}
+  WHERE passage.organization_id = $1 AND passage.words @@ $6::tsquery AND ${wanted('text')}
     AND ($4::text IS NULL OR lower(passage.language) = lower($4) OR lower(passage.language) LIKE lower($4) || '-%')
     AND ($5::timestamptz IS NULL OR passage.published_at >= $5)`;
 
@@ -91,21 +99,21 @@ const NEWEST = `
 
 const TEXTS = `
   SELECT id, video_id, video, entry, entry_bytes, entry_crc FROM library_texts
-    WHERE organization_id = $1 AND id = ANY ($2) AND deleted_at IS NULL`;
+    WHERE organization_id = $1 AND id = ANY ($2) AND deleted_at IS NULL ORDER BY id`;
 
-/** A video as its newest text has it, with the languages and labels of all. $6 count, $7 and $8 the place before. */
+/** A video as the newest text that is wanted has it, with the languages and labels of all. $6 count, $7 and $8 the place before. */
 const VIDEOS = `
   SELECT text.id, text.video_id, text.video, text.kept_at, (extract(epoch FROM text.published_at) * 1000)::double precision AS published_ms,
+         ARRAY(SELECT each.id FROM library_texts each
+           WHERE each.organization_id = $1 AND each.video_id = text.video_id AND each.deleted_at IS NULL ORDER BY 1) AS text_ids,
          ARRAY(SELECT DISTINCT unnest(each.languages) FROM library_texts each
            WHERE each.organization_id = $1 AND each.video_id = text.video_id AND each.deleted_at IS NULL ORDER BY 1) AS languages,
          ARRAY(SELECT DISTINCT unnest(each.labels) FROM library_texts each
            WHERE each.organization_id = $1 AND each.video_id = text.video_id AND each.deleted_at IS NULL ORDER BY 1) AS labels
-    FROM library_texts text WHERE ${WANTED}
-      AND ($4::text IS NULL OR EXISTS (SELECT FROM unnest(text.languages) has WHERE lower(has) = lower($4) OR lower(has) LIKE lower($4) || '-%'))
-      AND ($5::timestamptz IS NULL OR text.published_at >= $5)
+    FROM library_texts text WHERE ${wantedText('text')}
       AND ($7::double precision IS NULL OR (text.published_at, text.id) < (to_timestamp($7 / 1000), $8::bigint))
-      AND NOT EXISTS (SELECT FROM library_texts other WHERE other.organization_id = $1 AND other.video_id = text.video_id
-        AND other.deleted_at IS NULL AND other.id > text.id)
+      AND NOT EXISTS (SELECT FROM library_texts other
+        WHERE other.video_id = text.video_id AND other.id > text.id AND ${wantedText('other')})
     ORDER BY text.published_at DESC, text.id DESC LIMIT $6`;
 
 interface VideoRow {
@@ -114,6 +122,7 @@ interface VideoRow {
   video: string;
   kept_at: Date;
   published_ms: number;
+  text_ids: string[];
   languages: string[];
   labels: string[];
 }
@@ -126,12 +135,13 @@ const DELETE = `
 
 const StoredVideo = KeptVideo.extend({ channel: Channel.partial({ handle: true }).nullable() });
 
-/** Searches, lists and deletes what an organization keeps. */
+/** Searches, lists, exports and deletes what an organization keeps. */
 @Injectable()
 export class LibraryService {
   constructor(
     private readonly database: DataSource,
     private readonly rate: CallRate,
+    private readonly memory: ResponseMemory,
   ) {}
 
   /**
@@ -152,7 +162,7 @@ export class LibraryService {
       sort === 'newest' ? [...values, ...(place ?? [null, null, null, null])] : [...values, first],
     );
     const page = rows.slice(0, limit);
-    const texts = await this.texts(organizationId, page);
+    const texts = await this.texts(organizationId, [...new Set(page.map(({ text_id }) => text_id))]);
     const results: SearchResult[] = [];
     for (const row of page) {
       const text = texts.get(row.text_id);
@@ -177,13 +187,70 @@ export class LibraryService {
 
   /** A page of the videos, newest first, without their texts. @throws UnknownCursorError */
   async videos(organizationId: string, query: LibraryVideosQueryDto): Promise<LibraryVideosDto> {
-    const { limit, after } = query;
-    const place = placeOf(after, VIDEO_CURSOR) ?? [null, null];
-    const values = [...filterValues(organizationId, query), limit + 1, ...place];
-    const rows = await queryWithDeadline<VideoRow[]>(this.database, VIDEOS, values);
-    const cursorOf = ({ published_ms, id }: VideoRow): string => `${published_ms}.${id}`;
-    const { items, next } = toPage(rows, limit, cursorOf);
+    const limit = Math.min(query.limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX);
+    const { items, next } = await this.page(organizationId, { ...query, limit });
     return { videos: items.flatMap((row) => toVideo(row) ?? []), next };
+  }
+
+  /**
+   * Reads all videos, or as many as the limit, with their texts as lines of documents. Each is read when the reader has taken the former.
+   *
+   * @throws InvalidRequestError | UnknownCursorError | ServiceUnavailableError when too much memory waits for slow readers
+   */
+  async documents(organizationId: string, query: LibraryVideosQueryDto): Promise<AsyncGenerator<string>> {
+    this.memory.refuseWhenFull(organizationId);
+    return this.documentsFrom(
+      await this.page(organizationId, { ...query, limit: PAGE_SIZE_MAX }),
+      organizationId,
+      query,
+    );
+  }
+
+  private async *documentsFrom(
+    first: Page<VideoRow>,
+    organizationId: string,
+    { limit = Infinity, chunkSeconds, ...query }: LibraryVideosQueryDto,
+  ): AsyncGenerator<string> {
+    let missing = limit;
+    for (let page = first; ;) {
+      for (const row of page.items.slice(0, missing)) {
+        const entry = await this.entryOf(organizationId, row, query);
+        if (entry) yield documentLines(await documentsOf(entry, { chunkSeconds }), cursorOf(row));
+      }
+      missing -= page.items.length;
+      if (missing <= 0 || page.next === null) return;
+      page = await this.page(organizationId, { ...query, after: page.next, limit: PAGE_SIZE_MAX });
+    }
+  }
+
+  /** The texts of a video in the languages that are wanted, each language once; undefined when they were deleted meanwhile. */
+  private async entryOf(
+    organizationId: string,
+    row: VideoRow,
+    { language }: Filter,
+  ): Promise<Entry<Transcript> | undefined> {
+    const texts = [...(await this.texts(organizationId, row.text_ids)).values()].reverse();
+    const [newest] = texts;
+    if (!newest) return undefined;
+    const isWanted = (code: string): boolean =>
+      language === undefined || `${code}-`.toLowerCase().startsWith(`${language}-`.toLowerCase());
+    const { videoId } = newest;
+    return {
+      ...{ videoId, ok: true, cached: true },
+      metadata: metadataOf(unlistedVideo(videoId), newest.video, { withChannel: true, include: ['chapters'] }),
+      transcript: new Map(texts.flatMap(({ transcript }) => [...transcript].filter(([code]) => isWanted(code)))),
+      tracks: Object.assign({}, ...texts.map(({ video }) => video.tracks)) as TextTracks,
+    };
+  }
+
+  /** @throws UnknownCursorError */
+  private async page(
+    organizationId: string,
+    { limit, after, ...filter }: Filter & { limit: number; after?: string | undefined },
+  ): Promise<Page<VideoRow>> {
+    const place = placeOf(after, VIDEO_CURSOR) ?? [null, null];
+    const values = [...filterValues(organizationId, filter), limit + 1, ...place];
+    return toPage(await queryWithDeadline<VideoRow[]>(this.database, VIDEOS, values), limit, cursorOf);
   }
 
   /** Deletes what is kept of a video. @param reference its ID or URL @throws NotInLibraryError */
@@ -210,14 +277,10 @@ export class LibraryService {
     return row?.videos ?? 0;
   }
 
-  /** The texts of passages, which can have been deleted meanwhile. */
-  private async texts(organizationId: string, rows: readonly PassageRow[]) {
-    const ids = [...new Set(rows.map(({ text_id }) => text_id))];
+  /** Texts in the order of their IDs, some of which can have been deleted meanwhile. */
+  private async texts(organizationId: string, ids: readonly string[]): Promise<Map<string, ReadText>> {
     const found = await queryWithDeadline<TextRow[]>(this.database, TEXTS, [organizationId, ids]);
-    const texts = new Map<
-      string,
-      { videoId: string; video: StoredVideo; bytes: number; transcript: ReadonlyMap<string, readonly Segment[]> }
-    >();
+    const texts = new Map<string, ReadText>();
     for (const row of found) {
       const video = fromJson(Buffer.from(row.video), StoredVideo);
       if (!video) continue;
@@ -229,6 +292,13 @@ export class LibraryService {
 }
 type StoredVideo = ReturnType<typeof StoredVideo.parse>;
 
+interface ReadText {
+  videoId: string;
+  video: StoredVideo;
+  bytes: number;
+  transcript: Transcript;
+}
+
 /** $1 to $5 of the statements. */
 function filterValues(organizationId: string, { channel, label, language, publishedAfter }: Filter): unknown[] {
   const [, channels] = wantedValues({ channel });
@@ -239,6 +309,8 @@ function filterValues(organizationId: string, { channel, label, language, publis
 const RANK_CURSOR = /^([0-9]{1,4})$/;
 const NEWEST_CURSOR = /^(-?[0-9]{1,15})\.([0-9]{1,18})\.([0-9]{1,9})\.([A-Za-z0-9-]{1,40})$/;
 const VIDEO_CURSOR = /^(-?[0-9]{1,15})\.([0-9]{1,18})$/;
+
+const cursorOf = ({ published_ms, id }: VideoRow): string => `${published_ms}.${id}`;
 
 const newestCursor = ({ published_ms, text_id, first_segment, language }: PassageRow): string =>
   [published_ms, text_id, first_segment, language].join('.');

@@ -104,6 +104,48 @@ describe('what a job keeps', () => {
   });
 });
 
+describe('a job', () => {
+  const change = (key: string, id: string, body: object) =>
+    service.request(
+      'PATCH',
+      `/jobs/${id}`,
+      { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      JSON.stringify(body),
+    );
+
+  it('that keeps from now on also keeps what is stored, and one that does not any more leaves what is kept', async () => {
+    const { key } = await service.organization();
+    const { key: other } = await service.organization();
+    const id = await done(key, { channel: '@tidewater' });
+    expect(await kept(key)).toEqual([]);
+    expect(await change(key, id, { keep: true })).toMatchObject({
+      status: 200,
+      body: { keep: 'on', request: { keep: true }, summary: { succeeded: 5 } },
+    });
+    await until(async () => (await kept(key)).length === 5);
+    expect((await change(key, id, { keep: false })).body).toMatchObject({ keep: 'off' });
+    expect(await kept(key)).toHaveLength(5);
+    for (const body of [{}, { keep: null }, { keep: 1 }, { keep: true, limit: 5 }])
+      expect((await change(key, id, body)).status).toBe(400);
+    expect((await change(other, id, { keep: true })).status).toBe(404);
+    const { entries } = (await service.get('/audit', key)).body as { entries: object[] };
+    expect(entries.slice(0, 2)).toMatchObject([
+      { action: 'job.changed', target: id, before: { keep: true }, after: { keep: false } },
+      { action: 'job.changed', target: id, before: { keep: false }, after: { keep: true } },
+    ]);
+  });
+
+  it('that was changed is the one of its idempotency key', async () => {
+    const { key } = await service.organization();
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', 'Idempotency-Key': 'once' };
+    const create = () => service.request('POST', '/jobs', headers, '{"videos":["hl-dinghy__"]}');
+    const { id } = (await create()).body as { id: string };
+    await change(key, id, { keep: true });
+    expect((await create()).body).toMatchObject({ id, keep: 'on' });
+    await until(async () => (await kept(key)).length === 1);
+  });
+});
+
 describe('a subscription', () => {
   it('that keeps from now on also keeps what is stored', async () => {
     const { key } = await service.organization();

@@ -397,6 +397,7 @@ describe('a response matches the document', () => {
       '/jobs/{id}/results': [`/jobs/${job.id}/results`],
       '/subscriptions/{id}/results': [`/subscriptions/${subscription.id}/results`],
       '/feed': ['/feed'],
+      '/library/videos': ['/library/videos?as=documents'],
       '/mcp': ['/mcp', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'],
       '/admin/usage': ['/admin/usage'],
     };

@@ -3,7 +3,7 @@ import { errorOf } from './errors.js';
 import { linesOf, readEvents, type TranscriptsEvent } from './events.js';
 import { defined, Http, itemsOf, pause, withCall, type CallOptions, type ClientOptions, type Pause } from './http.js';
 import { Jobs } from './jobs.js';
-import { Library } from './library.js';
+import { Library, type LibraryOptions } from './library.js';
 import type { OperationId, ParametersOf, ResultOf } from './operations.js';
 import type { components } from './schema.js';
 import { Subscriptions } from './subscriptions.js';
@@ -33,14 +33,15 @@ export interface TranscriptsOptions extends ListOptions {
 type WithoutTexts<Options> = Omit<Options, Exclude<keyof VideoOptions, keyof CallOptions>>;
 export type UploadsOptions = WithoutTexts<TranscriptsOptions>;
 export type PlaylistVideosOptions = WithoutTexts<ListOptions>;
-/** What documents are made of: one of these. The results of a job or a subscription, or the feed, are those that are stored. */
+/** What documents are made of: one of these. Those of a job, a subscription, the feed, or (a part of) the library are stored. */
 export type DocumentSource =
   | { channel: string }
   | { playlist: string }
   | { videos: readonly string[] }
   | { job: string }
   | { subscription: string }
-  | { feed: true };
+  | { feed: true }
+  | { library: Omit<LibraryOptions, keyof CallOptions> };
 /** Those of results are `limit`, `chunkSeconds` and `after`: the `cursor` of a document, behind which they begin. */
 export type DocumentsOptions = Omit<TranscriptsOptions, 'include'> & { after?: string };
 export type VideoFormat = Exclude<NonNullable<ParametersOf<'getVideoTranscript'>['query']>['format'], undefined>;
@@ -145,6 +146,8 @@ export class ChannelTranscriptsClient {
     if ('subscription' in source)
       return this.pieces('getSubscriptionResults', { path: { id: source.subscription }, query: stored }, options);
     if ('feed' in source) return this.pieces('getFeed', { query: stored }, options);
+    if ('library' in source)
+      return this.pieces('listLibraryVideos', { query: { ...stored, ...defined(source.library) } }, options);
     if ('videos' in source)
       return this.pieces(
         'getVideoTranscripts',

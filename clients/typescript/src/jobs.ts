@@ -78,6 +78,11 @@ export class Jobs {
     return this.http.call('getJob', { path: { id } }, options);
   }
 
+  /** Keeps the texts, also those that are stored, or no more of them. */
+  change(id: string, change: Schemas['JobChangeBody'], options?: CallOptions): Promise<Job> {
+    return this.http.call('changeJob', { path: { id }, body: change }, options);
+  }
+
   cancel(id: string, options?: CallOptions): Promise<Job> {
     return this.http.call('cancelJob', { path: { id }, body: {} }, options);
   }

@@ -9,7 +9,7 @@ export type SearchResults = Schemas['SearchResults'];
 
 /** Which part of the library is meant. */
 export type LibraryOptions = CallOptions &
-  Omit<NonNullable<ParametersOf<'listLibraryVideos'>['query']>, 'after' | 'limit'>;
+  Omit<NonNullable<ParametersOf<'listLibraryVideos'>['query']>, 'after' | 'limit' | 'as' | 'chunkSeconds'>;
 export type SearchOptions = CallOptions & Omit<ParametersOf<'searchLibrary'>['query'], 'q'>;
 
 /** What jobs and subscriptions with `keep` have kept. Every method throws ChannelTranscriptsError. */

@@ -14,6 +14,7 @@ export const OPERATIONS = {
   listJobs: 'GET /jobs',
   getJob: 'GET /jobs/{id}',
   deleteJob: 'DELETE /jobs/{id}',
+  changeJob: 'PATCH /jobs/{id}',
   cancelJob: 'POST /jobs/{id}/cancel',
   resumeJob: 'POST /jobs/{id}/resume',
   getJobResults: 'GET /jobs/{id}/results',

@@ -307,7 +307,11 @@ export interface paths {
         delete: operations["deleteJob"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change whether an archive job is kept
+         * @description Has the transcripts of a job in any state kept in the library, or no more of them, on every plan.
+         */
+        patch: operations["changeJob"];
         trace?: never;
     };
     "/jobs/{id}/cancel": {
@@ -530,8 +534,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the library
-         * @description Lists the videos whose transcripts are kept, newest first, without their texts, on every plan. `GET /videos/{id}/transcript` and `POST /transcripts` return the texts, which cost nothing.
+         * List or export the library
+         * @description Lists the videos whose transcripts are kept, newest first, without their texts, on every plan. `as=documents` with `Accept: application/x-ndjson` exports all their texts, for a vector store. `GET /videos/{id}/transcript` and `POST /transcripts` return the texts too, which cost nothing.
          */
         get: operations["listLibraryVideos"];
         put?: never;
@@ -1241,6 +1245,13 @@ export interface components {
             keep?: boolean;
             /** @description IDs or URLs of videos, read in this order. A video that is listed twice is read once. */
             videos?: string[];
+        };
+        JobChangeBody: {
+            /**
+             * @description Whether the transcripts are kept in the library of the organization. `true` also keeps those that are stored; `false` keeps none that comes later, and leaves what is kept.
+             * @example true
+             */
+            keep: boolean;
         };
         SubscriptionRequest: {
             /** @description The channel as the request named it. */
@@ -2100,7 +2111,7 @@ export interface components {
              * @description What was done.
              * @enum {string}
              */
-            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "client.blocked" | "client.unblocked" | "job.created" | "job.canceled" | "job.resumed" | "job.deleted" | "subscription.created" | "subscription.changed" | "subscription.deleted" | "feed_link.created" | "feed_link.deleted" | "library.deleted" | "webhook.created" | "webhook.changed" | "webhook.rotated" | "webhook.deleted" | "usage.pruned";
+            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "client.blocked" | "client.unblocked" | "job.created" | "job.changed" | "job.canceled" | "job.resumed" | "job.deleted" | "subscription.created" | "subscription.changed" | "subscription.deleted" | "feed_link.created" | "feed_link.deleted" | "library.deleted" | "webhook.created" | "webhook.changed" | "webhook.rotated" | "webhook.deleted" | "usage.pruned";
             /** @description The organization. Null for `usage.pruned` and `client.…`. */
             organizationId: string | null;
             /** @description The ID of what was changed. Null for `usage.pruned`. */
@@ -6717,6 +6728,243 @@ export interface operations {
             };
         };
     };
+    changeJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "keep": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["JobChangeBody"];
+            };
+        };
+        responses: {
+            /** @description The changed job. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "running",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "playlist": null,
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "playlist": null,
+                     *         "kinds": [],
+                     *         "publishedAfter": null,
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause",
+                     *         "labels": {},
+                     *         "keep": false,
+                     *         "include": [],
+                     *         "chunkSeconds": null,
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "match": "all",
+                     *         "tracks": "any",
+                     *         "videos": null
+                     *       },
+                     *       "labels": {},
+                     *       "keep": "on",
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "hidden": 0,
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `scope_missing`: The API key or the access token may read only. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Of an access token without the scope: `error="insufficient_scope"`, and the `scope` to request. */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     cancelJob: {
         parameters: {
             query?: never;
@@ -9494,10 +9742,14 @@ export interface operations {
                 label?: string;
                 /** @description Only videos of this channel: its ID or its handle. */
                 channel?: string;
-                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
-                limit?: number;
-                /** @description The `next` value of the previous page. By default the first page is returned. */
+                /** @description The `next` value of the previous page, or the `cursor` of a document. By default it begins with the newest video. */
                 after?: string;
+                /** @description The maximum number of videos to return: 25 by default, and values above 100 are treated as 100. With `as=documents` all by default. */
+                limit?: number;
+                /** @description `documents`, with `Accept: application/x-ndjson`: a line for each piece of about `chunkSeconds` (60 by default), ready for a vector store, and one for each video without a transcript. A piece ends where a chapter begins. */
+                as?: "documents";
+                /** @description Only with `as=documents`: the length of a document in seconds, by default 60. */
+                chunkSeconds?: number;
             };
             header?: never;
             path?: never;
@@ -9505,7 +9757,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of videos, newest first. */
+            /** @description A page of videos, newest first, or as NDJSON (`Accept: application/x-ndjson`) the documents of all. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9546,7 +9798,7 @@ export interface operations {
                     "application/json": components["schemas"]["LibraryVideos"];
                 };
             };
-            /** @description `invalid_request`: A parameter or a field is invalid. */
+            /** @description `invalid_request`: A parameter or a field is invalid. `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9602,7 +9854,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the key or organization is exceeded. `rate_limited`: The API key or its organization has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9634,7 +9886,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

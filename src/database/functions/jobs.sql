@@ -133,6 +133,23 @@ BEGIN
   RETURN NEXT;
 END $$;
 
+-- Changes fields of the request of a job for what is stored from then on. One that keeps its texts from then on keeps what is stored too.
+CREATE OR REPLACE FUNCTION job_change(p_organization_id text, p_id text, p_request jsonb)
+RETURNS TABLE (old_state text, old_job jobs, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  SELECT * INTO job FROM jobs WHERE id = p_id AND organization_id = p_organization_id AND check_seconds IS NULL
+    AND deleted_at IS NULL FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  old_state := job.state;
+  old_job := job;
+  UPDATE jobs SET created_request = coalesce(created_request, request), request = request::jsonb || p_request
+    WHERE id = p_id RETURNING * INTO job;
+  PERFORM library_catch_up(job);
+  RETURN NEXT;
+END $$;
+
 -- Cancels an unfinished job, of any organization when it is null. A running slice keeps its claim, so that what it fetches
 -- is stored and charged.
 CREATE OR REPLACE FUNCTION job_cancel(p_organization_id text, p_id text)

@@ -1,7 +1,8 @@
 -- The library of an organization. A text is kept, and becomes searchable, in the transaction that makes its entry final.
 
 -- Keeps texts, each once, with their passages. p_texts is null for a slice that has none, because its job did not keep them when it
--- was claimed. What has no room is not kept; the first time is an event. One with "rest" leaves some of its texts to a later time.
+-- was claimed. One that does not keep them any more keeps none. What has no room is not kept; the first time is an event. One with
+-- "rest" leaves some of its texts to a later time.
 CREATE OR REPLACE FUNCTION library_keep(p_job jobs, p_texts json, p_entries bytea, p_bytes_max double precision)
 RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -16,7 +17,7 @@ BEGIN
   IF p_texts IS NULL OR (p_texts ->> 'rest')::boolean THEN
     PERFORM library_catch_up(p_job);
   END IF;
-  IF p_texts IS NULL OR p_job.deleted_at IS NOT NULL THEN
+  IF p_texts IS NULL OR p_job.deleted_at IS NOT NULL OR NOT library_is_wanted(p_job) THEN
     RETURN;
   END IF;
   v_organization := organization_lock(p_job.organization_id);
@@ -74,6 +75,11 @@ BEGIN
   UPDATE organizations SET keeps = true WHERE id = v_organization.id AND NOT keeps AND v_library.videos > 0;
 END $$;
 
+-- Whether a job or a subscription keeps its texts at the moment.
+CREATE OR REPLACE FUNCTION library_is_wanted(p_job jobs) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(p_job.request::jsonb -> 'keep' = 'true', false)
+$$;
+
 CREATE OR REPLACE FUNCTION library_megabytes(p_bytes double precision) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
   SELECT ceil(p_bytes / 1048576)::integer
 $$;
@@ -81,7 +87,7 @@ $$;
 -- Has the stored results of a job kept, all of which are looked at, when it keeps them.
 CREATE OR REPLACE FUNCTION library_catch_up(p_job jobs) RETURNS void LANGUAGE sql VOLATILE AS $$
   INSERT INTO library_backlog (job_id)
-    SELECT p_job.id WHERE p_job.request::jsonb -> 'keep' = 'true' AND p_job.succeeded > 0 AND p_job.deleted_at IS NULL
+    SELECT p_job.id WHERE library_is_wanted(p_job) AND p_job.succeeded > 0 AND p_job.deleted_at IS NULL
     ON CONFLICT (job_id) DO UPDATE SET sequence = 0, begun = library_backlog.begun + 1
 $$;
 
@@ -99,7 +105,7 @@ BEGIN
   IF NOT FOUND THEN
     RETURN;
   END IF;
-  IF v_job.request::jsonb -> 'keep' = 'true' AND v_job.deleted_at IS NULL AND p_end IS NOT NULL THEN
+  IF library_is_wanted(v_job) AND v_job.deleted_at IS NULL AND p_end IS NOT NULL THEN
     PERFORM library_keep(v_job, p_texts, p_entries, p_bytes_max);
     UPDATE library_backlog SET sequence = p_end WHERE job_id = p_job_id;
   ELSE

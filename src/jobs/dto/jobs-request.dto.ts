@@ -2,7 +2,7 @@ import { ApiSchema } from '@nestjs/swagger';
 import { CHANNEL_FORMS, CHANNEL_NAMED } from '../../domain/references/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/references/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
-import { Field, field, Picked, Restated } from '../../http/routes/field.js';
+import { Field, field, OptionalFields, Picked, Restated } from '../../http/routes/field.js';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PageQueryDto } from '../../http/routes/validation.js';
 import { As, Kinds, PublishedAfter, Since, TextFields } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
@@ -94,6 +94,20 @@ export class CreateJobDto extends JobFields {
     description: 'IDs or URLs of videos, read in this order. A video that is listed twice is read once.',
   })
   videos?: readonly string[];
+}
+
+/** The body of a change of a job. */
+@ApiSchema({ name: 'JobChangeBody' })
+export class ChangeJobDto extends Restated(OptionalFields(Picked(JobFields, 'keep')), {
+  keep: {
+    required: true,
+    example: true,
+    description:
+      'Whether the transcripts are kept in the library of the organization. `true` also keeps those that are stored; `false` keeps none that ' +
+      'comes later, and leaves what is kept.',
+  },
+}) {
+  declare keep: boolean;
 }
 
 export const NEW_JOB_BODIES = {

@@ -1,5 +1,6 @@
 import { Field, Fields, Picked, Restated } from '../../http/routes/field.js';
-import { PageQueryDto } from '../../http/routes/validation.js';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PageQueryDto } from '../../http/routes/validation.js';
+import { ResultsQueryDto } from '../../jobs/dto/jobs-request.dto.js';
 import { SubscriptionsQueryDto } from '../../jobs/dto/subscriptions-request.dto.js';
 import { PublishedAfter } from '../../transcripts/dto/transcripts-query.dto.js';
 import { QUERY_LENGTH_MAX } from '../search-query.js';
@@ -33,7 +34,25 @@ class LibraryFilter extends Restated(Picked(SubscriptionsQueryDto, 'channel', 'l
 }
 
 /** The query of the list of what is kept. */
-export class LibraryVideosQueryDto extends Fields(LibraryFilter, PageQueryDto) {}
+export class LibraryVideosQueryDto extends Fields(
+  LibraryFilter,
+  Restated(Picked(PageQueryDto, 'after'), {
+    after: {
+      description:
+        'The `next` value of the previous page, or the `cursor` of a document. By default it begins with the newest video.',
+    },
+  }),
+  Restated(Picked(ResultsQueryDto, 'limit', 'chunkSeconds', 'as'), {
+    limit: {
+      description:
+        `The maximum number of videos to return: ${PAGE_SIZE_DEFAULT} by default, and values above ${PAGE_SIZE_MAX} are treated as ` +
+        `${PAGE_SIZE_MAX}. With \`as=documents\` all by default.`,
+    },
+    chunkSeconds: {
+      description: 'Only with `as=documents`: the length of a document in seconds, by default 60.',
+    },
+  }),
+) {}
 
 /** The query of a search. */
 export class LibrarySearchQueryDto extends Fields(LibraryFilter, PageQueryDto) {

@@ -3,6 +3,7 @@ import { page } from '../../domain/page.js';
 import { count, dateTime, dateTimeOrNull, seconds } from '../../domain/schema-fields.js';
 import { Channel, Upload } from '../../domain/transcript.js';
 import { orNull } from '../../http/routes/response-docs.js';
+import { documentLines, DOCUMENTS_EXAMPLE } from '../../transcripts/formats/documents.js';
 
 const video = {
   videoId: Upload.shape.videoId,
@@ -127,3 +128,6 @@ export const LIBRARY_VIDEOS_EXAMPLE = {
   ],
   next: null,
 } satisfies LibraryVideosDto;
+
+/** The documents of a video. */
+export const LIBRARY_LINES_EXAMPLE = documentLines(DOCUMENTS_EXAMPLE.slice(0, 1), '1795508142000.118');
