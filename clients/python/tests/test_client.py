@@ -40,6 +40,7 @@ FREE: Dict[str, Call] = {
     "uploads": lambda client: client.uploads("@tidewater"),
     "search": lambda client: list(client.search("tide")),
     "library.list": lambda client: list(client.library.list()),
+    "documents of the library": lambda client: list(client.documents(library=True)),
     "documents of the feed": lambda client: list(client.documents(feed=True)),
     "jobs.get": lambda client: client.jobs.get("job_1"),
     "jobs.create": lambda client: client.jobs.create("@tidewater"),

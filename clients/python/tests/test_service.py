@@ -161,6 +161,11 @@ class Kept(unittest.TestCase):
         kept = list(client().library.list(label="team:kept"))
         self.assertEqual({one["videoId"] for one in kept}, {"tw-chowder_", "tw-bread___"})
         self.assertEqual(client().usage()["library"]["videos"], 2)
+        part: Any = {"channel": "@tidewater", "label": "team:kept", "language": "en"}
+        documents: List[Any] = list(client().documents(library=True, chunk_seconds=600, **part))
+        self.assertEqual([one["id"] for one in documents], ["tw-chowder_:en:0", "tw-bread___:en:0"])
+        rest: List[Any] = list(client().documents(library=True, after=documents[0]["cursor"], **part))
+        self.assertEqual({one["metadata"]["videoId"] for one in rest}, {"tw-bread___"})
         client().library.delete("https://youtu.be/tw-chowder_")
         self.assertEqual(list(client().search('"eight people"')), [])
         self.assertEqual(client().library.delete_channel("@tidewater"), 1)

@@ -264,8 +264,10 @@ class Client:
         job: Optional[str] = None,
         subscription: Optional[str] = None,
         feed: bool = False,
+        library: bool = False,
         after: Optional[Cursor] = None,
         label: Optional[str] = None,
+        language: Optional[str] = None,
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
@@ -287,8 +289,10 @@ class Client:
         job: Optional[str] = None,
         subscription: Optional[str] = None,
         feed: bool = False,
+        library: bool = False,
         after: Optional[Cursor] = None,
         label: Optional[str] = None,
+        language: Optional[str] = None,
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
@@ -309,8 +313,10 @@ class Client:
         job: Optional[str] = None,
         subscription: Optional[str] = None,
         feed: bool = False,
+        library: bool = False,
         after: Optional[Cursor] = None,
         label: Optional[str] = None,
+        language: Optional[str] = None,
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
@@ -324,13 +330,15 @@ class Client:
         Yields transcripts as documents of about a minute, as they become available: dicts, or with the form "langchain" or
         "llama_index" the documents of that package. A video without a transcript is a dict `{"id", "error"}`.
 
-        Of one of `channel`, `playlist`, `videos`, `job` (when it has finished), `subscription` and `feed`, of which `channel`
-        and `label` name a part. Options other than `chunk_seconds` and `limit` are for a call. What is stored has its own, and
-        begins after the cursor `after`, which the last dict of each video has.
+        Of one of `channel`, `playlist`, `videos`, `job` (when it has finished), `subscription`, `feed` and `library`. Of the
+        last two `channel` and `label` name a part, and of the library `language` and `published_after`. Other options than
+        `chunk_seconds` and `limit` are for a call. What is stored has its own, and begins after the cursor `after`, which the
+        last dict of each video has.
         """
-        sources = {"playlist": playlist, "videos": videos, "job": job, "subscription": subscription, "feed": feed or None}
+        sources: Dict[str, Any] = {"playlist": playlist, "videos": videos, "job": job, "subscription": subscription}
+        sources.update(feed=feed or None, library=library or None)
         given = [name for name, value in sources.items() if value is not None]
-        if channel is not None and not feed:
+        if channel is not None and not (feed or library):
             given.append("channel")
         if len(given) != 1:
             raise TypeError(f"Pass exactly one of channel, {', '.join(sources)}, not {given or 'none'}.")
@@ -342,6 +350,9 @@ class Client:
             lines = self._stored_lines(f"/subscriptions/{quoted(subscription)}/results", stored)
         elif feed:
             lines = self._stored_lines("/feed", {**stored, "channel": channel, "label": label})
+        elif library:
+            part = library_query(channel, label, language, published_after)
+            lines = self._stored_lines("/library/videos", {**stored, **part})
         elif videos is not None:
             lines = self._lines("POST", "/transcripts", body={"videos": list(videos), **texts}, has_summary=False)
         else:
