@@ -86,6 +86,7 @@ class Calls(unittest.TestCase):
             "post /subscriptions": lambda client: client.subscriptions.create(
                 playlist="x", check_minutes=60, start=1, kinds=["video"], labels={}, keep=True, **texts
             ),
+            "patch /jobs/{id}": lambda client: client.jobs.change("x", keep=True),
             "get /jobs": lambda client: list(client.jobs.list(label="a:b")),
             "get /library/search": lambda client: list(client.search("x", sort="newest", **library)),
             "get /library/videos": lambda client: list(client.library.list(**library)),

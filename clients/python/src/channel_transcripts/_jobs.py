@@ -81,6 +81,10 @@ class Jobs:
     def get(self, id: str) -> Job:
         return self._get(id, None)
 
+    def change(self, id: str, **fields: Any) -> Job:
+        """Changes fields by their names in the API, such as `keep=True`."""
+        return cast(Job, self._http.json("PATCH", f"/jobs/{quoted(id)}", body=fields))
+
     def cancel(self, id: str) -> Job:
         return cast(Job, self._http.json("POST", f"/jobs/{quoted(id)}/cancel", body={}))
 
