@@ -84,11 +84,16 @@ export interface NewestEntry {
 /** Entries with a transcript that a reader of feeds gets. */
 const NEWEST_MAX = 50;
 
+const IS_SHOWN = `
+  job.deleted_at IS NULL AND video.state = 'succeeded' AND video.decided_at + make_interval(secs => job.results_seconds) > (SELECT clock_now())`;
+
 /** $1 organization, $2 subscription, $3 label as `isWanted` has it, $4 count, $5 rows of the log. A filter is of few subscriptions. */
 const NEWEST = `
   WITH candidates AS MATERIALIZED (
-    (SELECT job_id, position FROM log_entries WHERE organization_id = $1 AND $2::text IS NULL AND $3::jsonb IS NULL
-       ORDER BY sequence DESC LIMIT $5)
+    (SELECT job_id, position FROM (
+        SELECT * FROM log_entries WHERE organization_id = $1 AND $2::text IS NULL AND $3::jsonb IS NULL ORDER BY sequence DESC LIMIT $5) log
+      JOIN jobs job ON job.id = log.job_id JOIN job_videos video USING (job_id, position)
+      WHERE ${IS_SHOWN} ORDER BY log.sequence DESC LIMIT $4)
     UNION ALL
     SELECT job.id, video.position FROM jobs job CROSS JOIN LATERAL (
         SELECT position FROM job_videos
@@ -97,9 +102,8 @@ const NEWEST = `
         AND ($2::text IS NULL OR job.id = $2) AND ${isWanted('$3', 'NULL')}
   )
   SELECT job.id AS "subscriptionId", position, video.mark, video.video_id AS "videoId", video.decided_at AS "decidedAt", job.channel
-    FROM candidates JOIN jobs job ON job.id = candidates.job_id AND job.deleted_at IS NULL
-      JOIN job_videos video USING (job_id, position)
-    WHERE video.state = 'succeeded' AND video.decided_at + make_interval(secs => job.results_seconds) > (SELECT clock_now())
+    FROM candidates JOIN jobs job ON job.id = candidates.job_id JOIN job_videos video USING (job_id, position)
+    WHERE ${IS_SHOWN}
     ORDER BY video.decided_at DESC, job.id, video.sequence DESC LIMIT $4`;
 
 /** $1 the subscription, $2 the place in its list. */

@@ -13,7 +13,8 @@ const CALLS = 9;
 /** Each so many calls the other statements are run, too. */
 const CALLS_BETWEEN = 3;
 const SLICES = 30;
-const CHECKS = 8;
+/** Enough that each of the connections which happen to run them has run all statements of their functions before. */
+const CHECKS = 30;
 const SUBSCRIBED = '@bench-100x10';
 /** Waits for what the service does by itself. */
 const WAIT_MS_MAX = 120_000;
