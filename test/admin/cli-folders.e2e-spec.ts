@@ -74,6 +74,31 @@ describe('three runs of cron', () => {
     expect(filesOf(out)).toHaveLength(4);
   });
 
+  it('of follow --once write what is added anywhere in a playlist, beside what an archive of it has', async () => {
+    const out = newDirectory();
+    const videoIds = SATURDAY.videos().map(({ id }) => id);
+    expect(await run('archive', SATURDAY.id, '--out', out)).toMatchObject({ code: 0 });
+    const follow = (reference: string) => run('follow', reference, '--out', out, '--once');
+    const first = await follow(SATURDAY.id);
+    expect([first.code, first.output]).toEqual([
+      0,
+      expect.stringMatching(/: 5 complete \(0 new\), 0 late, 0 failed in /),
+    ]);
+    videosRead();
+    const [added = ''] = youtube.publish({ channel: '@3-videos-no-54', count: 1 });
+    youtube.changePlaylist({ playlist: SATURDAY.id, videoIds: [...videoIds, added] });
+    const second = await follow(`https://www.youtube.com/playlist?list=${SATURDAY.id}`);
+    expect(second.output).toMatch(/^A Saturday in the yard: 6 complete \(1 new\), /);
+    expect(new Set(videosRead())).toEqual(new Set([added]));
+    expect(filesOf(out)).toHaveLength(6);
+    const other = await follow('PLharbourlight-boats');
+    expect([other.code, other.output]).toEqual([1, '']);
+    expect(other.errorOutput).toMatch(/^error: PLharbourlight-boats: .* is the directory of another list\./);
+    const unknown = await run('follow', 'PLno-such-playlist', '--out', newDirectory(), '--once');
+    expect([unknown.code, unknown.output]).toEqual([1, '']);
+    expect(unknown.errorOutput).toMatch(/^error: PLno-such-playlist: Playlist not found/);
+  });
+
   it('of archive read a playlist once, and a channel beyond its list never again', async () => {
     const out = newDirectory();
     const archive = () => run('archive', SATURDAY.id, '--out', out, '--json');
@@ -159,15 +184,27 @@ describe('a directory', () => {
   });
 });
 
-describe('several channels', () => {
+describe('several channels and playlists', () => {
   it('are followed in one process, each in its folder, also from a list; an unknown one does not end the others', async () => {
     const out = newDirectory();
-    await run('follow', '@3-videos-no-53', '--out', out, '--once', '--start', '1');
+    const begun = await run('follow', '@3-videos-no-53', '--out', out, '--once', '--start', '1');
+    expect([begun.code, filesOf(out)]).toEqual([0, [expect.any(String)]]);
     const list = join(folder.path, 'list.opml');
     const feed = 'https://www.youtube.com/feeds/videos.xml?channel_id=';
     const id = JSON.parse(readFileSync(join(out, 'index.json'), 'utf8')).channel.id as string;
     writeFileSync(list, `<opml><outline xmlUrl="${feed}${id}"/></opml>`);
-    const args = ['@tidewater', '@no-such-channel', '--from', list, '--out', out, '--once', '--start', '2'];
+    const args = [
+      '@tidewater',
+      SATURDAY.id,
+      '@no-such-channel',
+      '--from',
+      list,
+      '--out',
+      out,
+      '--once',
+      '--start',
+      '2',
+    ];
     const { code, output, errorOutput } = await run('follow', ...args, '--json');
     expect([code, errorOutput]).toEqual([1, expect.stringMatching(/^error: @no-such-channel: .*not found.*\n$/)]);
     const lines = output
@@ -176,8 +213,9 @@ describe('several channels', () => {
       .map((line) => JSON.parse(line) as object);
     expect(lines).toMatchObject([
       { channel: { handle: '@tidewater' }, directory: join(out, '@tidewater'), complete: 2, written: 2 },
+      { channel: null, playlist: { id: SATURDAY.id }, directory: join(out, SATURDAY.id), complete: 2, written: 1 },
       { channel: { id }, directory: out, complete: 1, written: 0 },
-      { directory: out, channels: 3, complete: 3, written: 2, late: 0, failed: 0 },
+      { directory: out, lists: 4, complete: 5, written: 3, late: 0, failed: 0 },
     ]);
     expect(readdirSync(join(out, '@tidewater'))).toHaveLength(3);
     videosRead();
@@ -194,8 +232,11 @@ describe('several channels', () => {
     const list = join(folder.path, 'list.txt');
     writeFileSync(list, '@tidewater\nhttps://example.com/\n');
     for (const [args, line] of [
-      [[], /^error: No channel to follow\. Name one, or a file with --from\.\n$/],
-      [['--from', list], /^error: .*list\.txt has no channel in line 2\. Use a handle, an ID or a URL\.\n$/],
+      [[], /^error: Nothing to follow\. Name a channel or a playlist, or a file with --from\.\n$/],
+      [
+        ['--from', list],
+        /^error: .*list\.txt has no channel or playlist in line 2\. Use a handle, an ID or a URL\.\n$/,
+      ],
     ] as const) {
       expect(await run('follow', ...args, '--out', out, '--once')).toMatchObject({
         ...{ code: 1, output: '', errorOutput: expect.stringMatching(line) },

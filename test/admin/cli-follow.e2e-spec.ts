@@ -214,13 +214,13 @@ describe('the command follow', () => {
     const out = newDirectory();
     const unknown = await run('follow', '@no-such-channel', '--out', out);
     expect([unknown.code, unknown.output]).toEqual([1, '']);
-    expect(unknown.errorOutput).toMatch(/^error: Channel not found\..*\n$/);
+    expect(unknown.errorOutput).toMatch(/^error: @no-such-channel: Channel not found\..*\n$/);
     expect(existsSync(out)).toBe(false);
     expect(await run('archive', '@tidewater', '--out', out, '--limit', '1')).toMatchObject({ code: 0 });
     const index = readFileSync(join(out, 'index.json'), 'utf8');
     const other = await run('follow', '@2-videos-no-42', '--out', out);
     expect(other.code).toBe(1);
-    expect(other.errorOutput).toMatch(/^error: .* has the archive of Tidewater Kitchen \(UC.*\n$/);
+    expect(other.errorOutput).toMatch(/^error: @2-videos-no-42: .* has the archive of Tidewater Kitchen \(UC.*\n$/);
     expect(readFileSync(join(out, 'index.json'), 'utf8')).toBe(index);
     const wrong = await run('follow', '@tidewater', '--out', out, '--start', '0');
     expect(wrong.code).toBe(1);

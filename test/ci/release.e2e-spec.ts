@@ -24,6 +24,7 @@ const FILES = {
 /** Answers as Docker does. */
 const DOCKER = `#!/bin/sh
 case $1 in
+  build) echo "$@" >bin/build ;;
   save) printf '{"manifests":[{"digest":"${DIGEST}"}]}' >index.json && tar -cf "$3" index.json && rm index.json ;;
   create) echo container ;;
   cp) echo "from the image" >"$4" ;;
@@ -95,6 +96,28 @@ const WITHOUT_IMAGE = [
     expect([text('sbom.json'), text('THIRD-PARTY-LICENSES')]).toEqual(['from the image\n', 'from the image\n']);
     expect(text('SHA256SUMS').match(/^[0-9a-f]{64} {2}.+$/gm)?.length).toBeGreaterThan(10);
     execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: join(folder.path, 'release/1.2.3') });
+  });
+
+  it('names the owner of the repository in server.json and in the label of the image, or leaves both out', () => {
+    const text = (file: string): string => readFileSync(join(folder.path, file), 'utf8');
+    expect(release(DOCKER).stdout).toContain('Left out: server.json. For the registry of MCP servers set "repository"');
+    expect(text('bin/build')).not.toContain('io.modelcontextprotocol');
+    for (const repository of [
+      'github:Harbour/boats',
+      { type: 'git', url: 'git+https://github.com/Harbour/boats.git' },
+    ]) {
+      write('package.json', JSON.stringify({ ...JSON.parse(FILES['package.json']), repository }));
+      git('commit', '--quiet', '--all', '--message', 'Name the repository');
+      expect(release(DOCKER)).toMatchObject({ status: 0, stderr: '' });
+      const server = text('release/1.2.3/server.json');
+      expect(server).not.toContain('OWNER');
+      expect(JSON.parse(server)).toMatchObject({
+        name: 'io.github.Harbour/channel-transcripts',
+        packages: [{ identifier: expect.stringMatching(/^ghcr\.io\/harbour\/channel-transcripts:/) }],
+      });
+      expect(text('bin/build')).toContain('io.modelcontextprotocol.server.name=io.github.Harbour/channel-transcripts ');
+      expect(text('release/1.2.3/SHA256SUMS')).toContain('  server.json\n');
+    }
   });
 
   it('says what it leaves out without Docker, and fails unless that is asked for', () => {

@@ -12,7 +12,7 @@ if (options.some((option) => option !== OPTION)) stop([`The only option is ${OPT
 
 const run = (program, ...args) => execFileSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'] });
 const output = (program, ...args) => execFileSync(program, args, { encoding: 'utf8', maxBuffer: 2 ** 26 }).trimEnd();
-const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+const { version, repository } = JSON.parse(readFileSync('package.json', 'utf8'));
 const folder = join('release', version);
 
 const faults = [];
@@ -33,6 +33,26 @@ for (const file of output('npm', 'run', '--silent', 'clients:pack').split('\n'))
 }
 output(process.execPath, 'tools/release/wheel.mjs', folder);
 
+// The registry of MCP servers accepts names of the GitHub account that publishes, and images whose label repeats the name.
+const owner = /^(?:github:|(?:git\+)?https:\/\/github\.com\/)?([\w-]+)\/[\w.-]+$/.exec(
+  repository?.url ?? repository,
+)?.[1];
+const labels = [`version=${version}`, `revision=${output('git', 'rev-parse', 'HEAD')}`].map(
+  (label) => `org.opencontainers.image.${label}`,
+);
+if (owner) {
+  const server = readFileSync('deploy/server.json', 'utf8').replaceAll(
+    'ghcr.io/OWNER',
+    `ghcr.io/${owner.toLowerCase()}`,
+  );
+  writeFileSync(join(folder, 'server.json'), server.replace('OWNER', owner));
+  labels.push(`io.modelcontextprotocol.server.name=${JSON.parse(server).name.replace('OWNER', owner)}`);
+} else {
+  console.log(
+    'Left out: server.json. For the registry of MCP servers set "repository" in package.json to "github:OWNER/REPOSITORY".',
+  );
+}
+
 const image = `channel-transcripts:${version}`;
 let isComplete = options.includes(OPTION);
 if (isComplete) {
@@ -42,20 +62,7 @@ if (isComplete) {
     `Left out, because Docker does not run here: the image, and the Kubernetes base that names its digest. ${OPTION} leaves them out on purpose.`,
   );
 } else {
-  run(
-    'docker',
-    'build',
-    '--tag',
-    image,
-    '--label',
-    `org.opencontainers.image.version=${version}`,
-    '--label',
-    `org.opencontainers.image.revision=${output('git', 'rev-parse', 'HEAD')}`,
-    '--label',
-    // The registry of MCP servers compares it with the name in the file.
-    `io.modelcontextprotocol.server.name=${JSON.parse(readFileSync('deploy/server.json', 'utf8')).name}`,
-    '.',
-  );
+  run('docker', 'build', '--tag', image, ...labels.flatMap((label) => ['--label', label]), '.');
   console.log(`${image} is ${writeImage(image, folder)}`);
   isComplete = true;
 }

@@ -128,8 +128,58 @@ class Work(unittest.TestCase):
         with self.assertRaises(CursorUnknownError) as unknown:
             next(client().feed(after="999999.AAAAAAAA"))
         self.assertIn("oldest", unknown.exception.fields)
+        of_feed: List[Any] = list(client().documents(feed=True, label="team:python"))
+        self.assertEqual({one["id"][:11] for one in of_feed}, {first["videoId"], second["videoId"]})
+        rest: List[Any] = list(client().documents(feed=True, label="team:python", after=first["cursor"]))
+        self.assertEqual({one["id"][:11] for one in rest}, {second["videoId"]})
+        of_one: List[Any] = list(client().documents(subscription=second["subscriptionId"]))
+        self.assertEqual([one["id"] for one in of_one], [one["id"] for one in rest])
+        self.assertEqual(of_feed[-1]["cursor"], second["cursor"])
         for subscription in made:
             client().subscriptions.delete(subscription)
+
+    def test_follows_a_playlist(self) -> None:
+        made = client().subscriptions.create(playlist=os.environ["PLAYLIST"], start=1)
+        self.assertTrue(next(client(sleep=short).follow(made["id"]))["ok"])
+        playlist = client().subscriptions.get(made["id"])["playlist"]
+        assert playlist is not None
+        self.assertEqual(playlist["id"], os.environ["PLAYLIST"])
+        client().subscriptions.delete(made["id"])
+
+
+@needs_service
+class Kept(unittest.TestCase):
+    def test_is_found_to_the_second_listed_and_deleted(self) -> None:
+        labels = {"team": "kept"}
+        job = client().jobs.create("@tidewater", limit=2, languages=["en"], keep=True, labels=labels)
+        self.assertEqual(client(sleep=short).jobs.wait_for(job["id"])["keep"], "on")
+        self.assertEqual([(one["id"], one["labels"]) for one in client().jobs.list("team:kept")], [(job["id"], labels)])
+        (found,) = client().search('"eight people" pot', channel="@tidewater", label="team:kept", language="en")
+        self.assertEqual((found["videoId"], found["url"]), ("tw-chowder_", "https://youtu.be/tw-chowder_?t=0"))
+        words = [found["text"][place["from"] : place["to"]] for place in found["matches"]]
+        self.assertEqual(words, ["Eight people", "pot"])
+        kept = list(client().library.list(label="team:kept"))
+        self.assertEqual({one["videoId"] for one in kept}, {"tw-chowder_", "tw-bread___"})
+        self.assertEqual(client().usage()["library"]["videos"], 2)
+        part: Any = {"channel": "@tidewater", "label": "team:kept", "language": "en"}
+        documents: List[Any] = list(client().documents(library=True, chunk_seconds=600, **part))
+        self.assertEqual([one["id"] for one in documents], ["tw-chowder_:en:0", "tw-bread___:en:0"])
+        rest: List[Any] = list(client().documents(library=True, after=documents[0]["cursor"], **part))
+        self.assertEqual({one["metadata"]["videoId"] for one in rest}, {"tw-bread___"})
+        client().library.delete("https://youtu.be/tw-chowder_")
+        self.assertEqual(list(client().search('"eight people"')), [])
+        self.assertEqual(client().library.delete_channel("@tidewater"), 1)
+        self.assertEqual(list(client().library.list()), [])
+
+    def test_is_yielded_from_all_pages_of_a_search(self) -> None:
+        job = client().jobs.create("@25-videos-no-94", keep=True)
+        client(sleep=short).jobs.wait_for(job["id"])
+        page = client().call("GET", "/library/search", {"q": "the", "sort": "newest", "limit": 1})
+        found = [(one["videoId"], one["start"]) for one in client().search("the", sort="newest")]
+        self.assertEqual((len(found), len(set(found))), (page["total"], page["total"]))
+        self.assertGreater(page["total"], 25)
+        with self.assertRaises(FeatureNotInPlanError):
+            next(free_client().search("the"))
 
 
 @needs_service

@@ -5,6 +5,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { Channel, type Includable, Playlist, VIDEO_FAILURES, type VideoFailureCode } from '../../domain/transcript.js';
+import { parsePlaylistReference } from '../../domain/references/playlist-reference.js';
 import { VIDEO_ID } from '../../domain/references/video-reference.js';
 import { Fields, Picked, type Stored } from '../../http/routes/field.js';
 import { fromStored, givenFields, storedForm } from '../../http/routes/validation.js';
@@ -78,6 +79,11 @@ export interface ArchiveSource {
   playlist: Playlist | null;
 }
 
+/** A channel or a playlist as a request names it. */
+export function listNamed(reference: string): { channel: string } | { playlist: string } {
+  return parsePlaylistReference(reference) ? { playlist: reference } : { channel: reference };
+}
+
 /** The subscription that is written to the directory, and the place in its feed up to which that was done. */
 const followed = z.object({ id: z.string(), after: z.coerce.string() });
 
@@ -126,8 +132,8 @@ export class ArchiveFiles {
   /** The videos of the run, with their positions in its list. */
   private readonly current = new Map<string, { position: number; video: IndexedVideo }>();
   private readonly indexed: ReadonlyMap<string, IndexedVideo>;
-  /** Of the index. */
-  private source: ArchiveSource;
+  /** What the directory has the videos of. */
+  source: ArchiveSource;
 
   /** @param files the files that are there, by their videos; what is written is added */
   private constructor(
@@ -137,11 +143,6 @@ export class ArchiveFiles {
   ) {
     this.indexed = new Map(known?.videos.map((video) => [video.videoId, video]));
     this.source = known ?? { channel: null, playlist: null };
-  }
-
-  /** What the directory has the videos of. */
-  get channel(): Channel | null {
-    return this.source.channel;
   }
 
   /** The job that a run was writing when it was killed. */

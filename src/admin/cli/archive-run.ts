@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job, VideoTranscript } from '@channel-transcripts/client';
 import { ChannelNotFoundError, PlaylistNotFoundError } from '../../domain/errors.js';
-import { parsePlaylistReference } from '../../domain/references/playlist-reference.js';
 import { isFinished } from '../../jobs/job.js';
 import { canPass, uploadAgeSeconds } from '../../transcripts/finality.js';
 import {
@@ -10,13 +9,13 @@ import {
   ENTRIES_PER_READ,
   INTERVAL_MS,
   labelsOf,
-  nameOf,
+  listNamed,
   textsOf,
   type ArchiveForm,
   type ArchiveOptions,
 } from './archive-files.js';
 import { findFiles } from './file-names.js';
-import { folderResult } from './folder-result.js';
+import { resultOf } from './folder-result.js';
 import { unless, type LocalService } from './local-service.js';
 import type { CommandResult } from './output.js';
 import { QuotaNotice } from './quota-notice.js';
@@ -49,14 +48,13 @@ export async function archiveList(
   await run.takeUnfinished();
   // The library gets every text, also of videos that have a file.
   if (!keep) service.isElsewhere((videoId) => files.isDone(videoId));
-  const source = parsePlaylistReference(reference) ? { playlist: reference } : { channel: reference };
   const wanted = {
     ...textsOf(options.form),
     ...(limit !== undefined && { limit }),
     ...(keep && { keep }),
     labels: labelsOf(out),
   };
-  const job = await service.client.jobs.create(source, wanted);
+  const job = await service.client.jobs.create(listNamed(reference), wanted);
   service.startWork();
   return run.untilEnd(job, stop);
 }
@@ -112,8 +110,9 @@ class ArchiveRun {
     if (stop.aborted || !(channel ?? playlist))
       throw new Error(`Stopped: ${complete} videos have a file. Run the same command again to continue.`);
     const isIncomplete = reason === 'list_incomplete';
-    const result = { name: nameOf(job), directory: out, files: this.files, untried: pending.length - tried.length };
-    return folderResult({ ...result, isIncomplete, late: this.files.late() }, { channel, playlist });
+    const untried = pending.length - tried.length;
+    const state = { directory: out, files: this.files, late: this.files.late(), untried, isIncomplete };
+    return resultOf([{ ...state, source: { channel, playlist }, reference: job.id }], out);
   }
 
   /** Writes results as they are stored, until the job ends or only waits to try videos or the list again. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { parseChannelReference } from '../../domain/references/channel-reference.js';
+import { parsePlaylistReference } from '../../domain/references/playlist-reference.js';
 import type { Upload } from '../../domain/transcript.js';
 
 export const ARCHIVE_FORMATS = ['json', 'markdown'] as const;
@@ -44,9 +45,11 @@ export async function findFiles(out: string, format: ArchiveFormat): Promise<Map
   return files;
 }
 
-/** The name of the folder of a channel beside those of others. */
-export function folderName(channel: string): string {
-  const reference = parseChannelReference(channel);
+/** The name of the folder of a channel or a playlist beside those of others. */
+export function folderName(text: string): string {
+  const playlist = parsePlaylistReference(text);
+  if (playlist) return playlist.id;
+  const reference = parseChannelReference(text);
   if (reference?.kind === 'id') return reference.id;
   if (reference?.kind === 'handle') return `@${reference.handle.toLowerCase()}`;
   return `${reference?.kind ?? 'unknown'}-${reference?.name.toLowerCase() ?? ''}`;

@@ -19,7 +19,7 @@ import { archiveList, type ArchiveFlags } from './archive-run.js';
 import { withDirectoryLock } from './directory-lock.js';
 import { fieldOption, fieldOptions, presetOption } from './field-options.js';
 import { ARCHIVE_FORMATS } from './file-names.js';
-import { followChannels, type FollowFlags } from './follow-run.js';
+import { followLists, type FollowFlags } from './follow-run.js';
 import type { LocalService, withLocalService } from './local-service.js';
 import { printBody, refuseJson, type CommandResult } from './output.js';
 
@@ -83,9 +83,9 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
   const follow = program
     .command('follow')
     .description(
-      'write the transcript of each new upload of channels to a directory, until Ctrl-C; continues what was stopped',
+      'write the transcript of each new upload of channels and playlists to a directory, until Ctrl-C; continues what was stopped',
     )
-    .argument('[channel...]', '@handle, ID or URL; each of several has a folder of its own')
+    .argument('[reference...]', `${LIST}; each of several has a folder of its own`)
     .requiredOption('--out <directory>', 'created unless it exists; also that of an archive')
     .addOption(
       fieldOption(
@@ -95,10 +95,10 @@ export function addTranscriptCommands(program: Command, run: RunLocal): void {
       ).default(undefined, 'the newest video of the directory, or now'),
     )
     .addOption(presetOption(CreateSubscriptionDto, 'checkMinutes'))
-    .option('--from <file>', 'also the channels of a file: one a line, or OPML')
+    .option('--from <file>', 'also the channels and playlists of a file: one a line, or OPML')
     .option('--once', 'check once, write what is new, and end: for cron');
-  writesFiles(follow, run, (channels: readonly string[], flags: FollowFlags, service, stop) =>
-    followChannels(channels, flags, service, stop, showLine),
+  writesFiles(follow, run, (references: readonly string[], flags: FollowFlags, service, stop) =>
+    followLists(references, flags, service, stop, showLine),
   );
 
   program

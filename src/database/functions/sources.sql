@@ -70,9 +70,9 @@ BEGIN
     AND NOT EXISTS (SELECT FROM jobs WHERE source_id = p_id AND state IN ('running', 'paused') AND deleted_at IS NULL);
 END $$;
 
--- What the callers of a subscription read of its source.
+-- What the callers of a subscription read of its source. A check has not ended while subscriptions have yet to take what it found.
 CREATE OR REPLACE FUNCTION source_facts(p_id text) RETURNS json LANGUAGE sql VOLATILE AS $$
-  SELECT json_build_object('next_check_at', next_check_at, 'checked_at', checked_at, 'reason', reason) FROM sources WHERE id = p_id
+  SELECT json_build_object('next_check_at', CASE WHEN spread_at IS NULL THEN next_check_at ELSE least(next_check_at, checked_at) END, 'checked_at', checked_at, 'reason', reason) FROM sources WHERE id = p_id
 $$;
 
 -- Whether a walk that began at a time serves the start of a subscription that follows since another one. A time that is later

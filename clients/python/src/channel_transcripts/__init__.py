@@ -47,6 +47,7 @@ from ._errors import (
     VideoUnavailableError,
 )
 from ._jobs import Jobs, Subscriptions
+from ._library import Library
 from ._types import (
     CaptionTrack,
     Channel,
@@ -60,9 +61,11 @@ from ._types import (
     FollowedVideo,
     Job,
     JobVideoTranscript,
+    LibraryVideo,
     Metadata,
     Playlist,
     PlaylistTranscripts,
+    SearchResult,
     Segment,
     Subscription,
     Summary,
@@ -75,6 +78,7 @@ from ._types import (
 __all__ = [
     "Client",
     "Jobs",
+    "Library",
     "Subscriptions",
     "documents_of",
     "ChannelTranscriptsError",
@@ -131,9 +135,11 @@ __all__ = [
     "FollowedVideo",
     "Job",
     "JobVideoTranscript",
+    "LibraryVideo",
     "Metadata",
     "Playlist",
     "PlaylistTranscripts",
+    "SearchResult",
     "Segment",
     "Subscription",
     "Summary",

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Literal, Mapping, Op
 from ._documents import Form, in_form
 from ._http import TIMEOUT_SECONDS, Http, Values, quoted
 from ._jobs import Jobs, Subscriptions, follow
+from ._library import Library, library_query
 from ._options import joined, texts_of
 from ._types import (
     ChannelTranscripts,
@@ -22,6 +23,8 @@ from ._types import (
     Match,
     PlaylistTranscripts,
     PlaylistVideos,
+    SearchResult,
+    Sort,
     TextFormat,
     Tracks,
     Usage,
@@ -50,10 +53,12 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._http = Http(base_url, key, timeout, retries, sleep)
-        #: Archive jobs: all uploads of a channel.
+        #: Archive jobs: all uploads of a channel or a playlist.
         self.jobs = Jobs(self._http)
-        #: Subscriptions: each new upload of a channel.
+        #: Subscriptions: each new upload of a channel or a playlist.
         self.subscriptions = Subscriptions(self._http)
+        #: What jobs and subscriptions with `keep` have kept.
+        self.library = Library(self._http)
 
     def channel(
         self,
@@ -231,6 +236,23 @@ class Client:
         """Yields the entries of all subscriptions of the organization in one order, as `follow` does those of one."""
         return follow(self._http, "/feed", {"label": label, "channel": channel}, after)
 
+    def search(
+        self,
+        q: str,
+        *,
+        channel: Optional[str] = None,
+        label: Optional[str] = None,
+        language: Optional[str] = None,
+        published_after: Optional[str] = None,
+        sort: Optional[Sort] = None,
+    ) -> Iterator[SearchResult]:
+        """
+        Yields the passages of the library that a query finds, such as `"rising tide" harbour -ebb`. The next page is read
+        when the loop needs it.
+        """
+        query = {"q": q, "sort": sort, **library_query(channel, label, language, published_after)}
+        return cast(Iterator[SearchResult], self._http.items("/library/search", "results", query))
+
     @overload
     def documents(
         self,
@@ -240,6 +262,12 @@ class Client:
         playlist: Optional[str] = None,
         videos: Optional[Iterable[str]] = None,
         job: Optional[str] = None,
+        subscription: Optional[str] = None,
+        feed: bool = False,
+        library: bool = False,
+        after: Optional[Cursor] = None,
+        label: Optional[str] = None,
+        language: Optional[str] = None,
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
@@ -259,6 +287,12 @@ class Client:
         playlist: Optional[str] = None,
         videos: Optional[Iterable[str]] = None,
         job: Optional[str] = None,
+        subscription: Optional[str] = None,
+        feed: bool = False,
+        library: bool = False,
+        after: Optional[Cursor] = None,
+        label: Optional[str] = None,
+        language: Optional[str] = None,
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
@@ -277,6 +311,12 @@ class Client:
         playlist: Optional[str] = None,
         videos: Optional[Iterable[str]] = None,
         job: Optional[str] = None,
+        subscription: Optional[str] = None,
+        feed: bool = False,
+        library: bool = False,
+        after: Optional[Cursor] = None,
+        label: Optional[str] = None,
+        language: Optional[str] = None,
         limit: Optional[int] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
@@ -287,20 +327,33 @@ class Client:
         since: Optional[str] = None,
     ) -> Iterator[Any]:
         """
-        Yields the transcripts of one of `channel`, `playlist`, `videos` and `job` as documents of about a minute, as they
-        become available, those of a job when it has finished: dicts, or with the form "langchain" or "llama_index" the
-        documents of that package. A video without a transcript is a dict `{"id", "error"}`. Options other than
-        `chunk_seconds` and `limit` are for a call; a job has its own.
+        Yields transcripts as documents of about a minute, as they become available: dicts, or with the form "langchain" or
+        "llama_index" the documents of that package. A video without a transcript is a dict `{"id", "error"}`.
+
+        Of one of `channel`, `playlist`, `videos`, `job` (when it has finished), `subscription`, `feed` and `library`. Of the
+        last two `channel` and `label` name a part, and of the library `language` and `published_after`. Other options than
+        `chunk_seconds` and `limit` are for a call. What is stored has its own, and begins after the cursor `after`, which the
+        last dict of each video has.
         """
-        sources = {"channel": channel, "playlist": playlist, "videos": videos, "job": job}
+        sources: Dict[str, Any] = {"playlist": playlist, "videos": videos, "job": job, "subscription": subscription}
+        sources.update(feed=feed or None, library=library or None)
         given = [name for name, value in sources.items() if value is not None]
+        if channel is not None and not (feed or library):
+            given.append("channel")
         if len(given) != 1:
-            raise TypeError(f"Pass exactly one of channel, playlist, videos and job, not {given or 'none'}.")
+            raise TypeError(f"Pass exactly one of channel, {', '.join(sources)}, not {given or 'none'}.")
         texts = {"as": "documents", **texts_of(languages, match, tracks, None, chunk_seconds)}
+        stored = {"as": "documents", "chunkSeconds": chunk_seconds, "limit": limit, "after": after}
         if job is not None:
-            stored = {"as": "documents", "chunkSeconds": chunk_seconds, "limit": limit}
-            return self._documents_of_job(job, form, stored)
-        if videos is not None:
+            lines = self._job_lines(job, stored)
+        elif subscription is not None:
+            lines = self._stored_lines(f"/subscriptions/{quoted(subscription)}/results", stored)
+        elif feed:
+            lines = self._stored_lines("/feed", {**stored, "channel": channel, "label": label})
+        elif library:
+            part = library_query(channel, label, language, published_after)
+            lines = self._stored_lines("/library/videos", {**stored, **part})
+        elif videos is not None:
             lines = self._lines("POST", "/transcripts", body={"videos": list(videos), **texts}, has_summary=False)
         else:
             kind, id = ("channels", channel) if channel is not None else ("playlists", playlist)
@@ -308,10 +361,12 @@ class Client:
             lines = self._lines("GET", f"/{kind}/{quoted(str(id))}/transcripts", query=query, has_summary=False)
         return in_form(cast(Iterator[Union[Document, FailedDocument]], lines), form)
 
-    def _documents_of_job(self, job: str, form: Form, query: Dict[str, Any]) -> Iterator[Any]:
+    def _job_lines(self, job: str, query: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
         self.jobs.wait_for(job)
-        lines = self._lines("GET", f"/jobs/{quoted(job)}/results", query=query, has_summary=False)
-        yield from in_form(cast(Iterator[Union[Document, FailedDocument]], lines), form)
+        yield from self._stored_lines(f"/jobs/{quoted(job)}/results", query)
+
+    def _stored_lines(self, path: str, query: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+        return self._lines("GET", path, charged=False, query=query, has_summary=False)
 
     def _events(self, method: str, path: str, **options: Any) -> Iterator[Event]:
         for line in self._lines(method, path, **options):
@@ -319,8 +374,8 @@ class Client:
             if line.get("type") in ("channel", "playlist", "result", "summary"):
                 yield cast(Event, line)
 
-    def _lines(self, method: str, path: str, **options: Any) -> Iterator[Dict[str, Any]]:
-        with closing(self._http.lines(method, path, charged=True, **options)) as lines:
+    def _lines(self, method: str, path: str, *, charged: bool = True, **options: Any) -> Iterator[Dict[str, Any]]:
+        with closing(self._http.lines(method, path, charged=charged, **options)) as lines:
             yield from lines
 
     def call(

@@ -91,6 +91,16 @@ class Http:
 
         return self._send("GET", path, read, query=query, accept=_NDJSON, retries=RETRIES_WHILE_FOLLOWING)
 
+    def items(self, path: str, name: str, query: Values) -> Iterator[Any]:
+        """Yields the items of all pages."""
+        after: Optional[str] = None
+        while True:
+            page = self.json("GET", path, query={**query, "after": after})
+            yield from page[name]
+            after = page["next"]
+            if after is None:
+                return
+
     def _send(
         self,
         method: str,

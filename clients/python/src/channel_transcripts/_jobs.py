@@ -54,9 +54,11 @@ class Jobs:
         chunk_seconds: Optional[int] = None,
         published_after: Optional[str] = None,
         kinds: Optional[Iterable[Kind]] = None,
+        labels: Optional[Mapping[str, str]] = None,
+        keep: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
     ) -> Job:
-        """Starts a job. The same `idempotency_key` and options give the same job; by default the key is a new one."""
+        """Starts a job. `keep` keeps its transcripts in the library. The same `idempotency_key` and options give the same job; by default the key is a new one."""
         body = {
             "channel": channel,
             "playlist": playlist,
@@ -64,18 +66,24 @@ class Jobs:
             "limit": limit,
             "since": since,
             "onQuota": on_quota,
+            "labels": labels,
+            "keep": keep,
             "kinds": joined(kinds),
             "publishedAfter": published_after,
             **texts_of(languages, match, tracks, include, chunk_seconds),
         }
         return cast(Job, self._http.json("POST", "/jobs", body=body, headers=_idempotent(idempotency_key)))
 
-    def list(self) -> Iterator[Job]:
-        """Yields the organization's jobs, newest first."""
-        return cast(Iterator[Job], _items(self._http, "/jobs", "jobs", {}))
+    def list(self, label: Optional[str] = None) -> Iterator[Job]:
+        """Yields the organization's jobs, newest first. `label` is a pair such as "user:42"."""
+        return cast(Iterator[Job], self._http.items("/jobs", "jobs", {"label": label}))
 
     def get(self, id: str) -> Job:
         return self._get(id, None)
+
+    def change(self, id: str, **fields: Any) -> Job:
+        """Changes fields by their names in the API, such as `keep=True`."""
+        return cast(Job, self._http.json("PATCH", f"/jobs/{quoted(id)}", body=fields))
 
     def cancel(self, id: str) -> Job:
         return cast(Job, self._http.json("POST", f"/jobs/{quoted(id)}/cancel", body={}))
@@ -115,18 +123,20 @@ class Jobs:
 
 
 class Subscriptions:
-    """Subscriptions: each new upload of a channel, once. `Client.follow` reads one, `Client.feed` all of them."""
+    """Subscriptions: each new upload of a channel or a playlist, once. `Client.follow` reads one, `Client.feed` all of them."""
 
     def __init__(self, http: Http) -> None:
         self._http = http
 
     def create(
         self,
-        channel: str,
+        channel: Optional[str] = None,
         *,
+        playlist: Optional[str] = None,
         check_minutes: Optional[int] = None,
         start: Optional[Union[int, str]] = None,
         labels: Optional[Mapping[str, str]] = None,
+        keep: Optional[bool] = None,
         languages: Optional[Iterable[str]] = None,
         match: Optional[Match] = None,
         tracks: Optional[Tracks] = None,
@@ -136,16 +146,18 @@ class Subscriptions:
         idempotency_key: Optional[str] = None,
     ) -> Subscription:
         """
-        Follows a channel.
+        Follows a channel or a playlist.
 
         `start`: what is delivered first: nothing ("now", the default), a number of the newest uploads, or those above the ID
-        of a video.
+        of a video. `keep` keeps the transcripts in the library.
         """
         body = {
             "channel": channel,
+            "playlist": playlist,
             "checkMinutes": check_minutes,
             "start": start,
             "labels": labels,
+            "keep": keep,
             "kinds": joined(kinds),
             **texts_of(languages, match, tracks, include, chunk_seconds),
         }
@@ -155,7 +167,7 @@ class Subscriptions:
     def list(self, label: Optional[str] = None, channel: Optional[str] = None) -> Iterator[Subscription]:
         """Yields the organization's subscriptions, newest first. `label` is a pair such as "user:42"."""
         query = {"label": label, "channel": channel}
-        return cast(Iterator[Subscription], _items(self._http, "/subscriptions", "subscriptions", query))
+        return cast(Iterator[Subscription], self._http.items("/subscriptions", "subscriptions", query))
 
     def get(self, id: str) -> Subscription:
         return cast(Subscription, self._http.json("GET", f"/subscriptions/{quoted(id)}"))
@@ -168,7 +180,7 @@ class Subscriptions:
         self._http.json("DELETE", f"/subscriptions/{quoted(id)}")
 
     def check(self, id: str) -> Subscription:
-        """Checks the channel now, and tries the pending uploads again."""
+        """Checks the channel or the playlist now, and tries the pending uploads again."""
         return cast(Subscription, self._http.json("POST", f"/subscriptions/{quoted(id)}/check", body={}))
 
 
@@ -189,17 +201,6 @@ def _page(http: Http, path: str, query: Mapping[str, Optional[Cursor]]) -> Tuple
     for entry in entries:
         del entry["type"], entry["result"]
     return cast(List[FollowedVideo], entries), end
-
-
-def _items(http: Http, path: str, name: str, query: Mapping[str, Optional[str]]) -> Iterator[Any]:
-    """The items of all pages."""
-    after: Optional[Cursor] = None
-    while True:
-        page = http.json("GET", path, query={**query, "after": after})
-        yield from page[name]
-        after = page["next"]
-        if after is None:
-            return
 
 
 def _idempotent(key: Optional[str]) -> Dict[str, str]:

@@ -10,6 +10,9 @@ Tracks = Literal["any", "manual", "generated"]
 Kind = Literal["video", "short", "live", "upcoming"]
 Includable = Literal["description", "chapters", "tags"]
 TextFormat = Literal["text", "srt", "vtt", "markdown"]
+Sort = Literal["relevance", "newest"]
+#: Whether transcripts are kept in the library; `full`: it has reached its limit.
+Keep = Literal["off", "on", "full"]
 
 
 class Channel(TypedDict):
@@ -60,10 +63,16 @@ class Metadata(_Metadata, total=False):
     tags: Optional[List[str]]
 
 
-class Segment(TypedDict):
+class _Segment(TypedDict):
     text: str
     start: float
     duration: float
+
+
+class Segment(_Segment, total=False):
+    """`chapter` is there with `chunk_seconds`, in a video with chapters."""
+
+    chapter: Optional[str]
 
 
 class _VideoError(TypedDict):
@@ -108,7 +117,7 @@ class FollowedVideo(VideoTranscript):
     cursor: Cursor
 
 
-class FeedVideo(FollowedVideo, total=False):
+class FeedVideo(FollowedVideo):
     subscriptionId: str
     labels: Dict[str, str]
     channel: Optional[Channel]
@@ -201,11 +210,18 @@ class MonthUsed(TypedDict):
     used: int
 
 
+class LibraryUsage(TypedDict):
+    videos: int
+    megabytes: int
+    limitMegabytes: int
+
+
 class _Usage(UsageCounts):
     organization: str
     plan: str
     period: UsagePeriod
     history: List[MonthUsed]
+    library: LibraryUsage
 
 
 class Usage(_Usage, total=False):
@@ -219,7 +235,11 @@ class Job(TypedDict):
     channel: Optional[Channel]
     playlist: Optional[Playlist]
     request: Dict[str, Any]
+    labels: Dict[str, str]
+    keep: Keep
     summary: JobSummary
+    #: Videos that YouTube counts in the list and does not list.
+    hidden: int
     createdAt: str
     startedAt: Optional[str]
     finishedAt: Optional[str]
@@ -232,11 +252,47 @@ class Subscription(TypedDict):
     state: Literal["active", "paused"]
     reason: Optional[str]
     channel: Optional[Channel]
+    playlist: Optional[Playlist]
     request: Dict[str, Any]
+    labels: Dict[str, str]
+    keep: Keep
+    #: Whether the video of `start` was found; None before the first check, and for another `start`.
+    startFound: Optional[bool]
     summary: JobSummary
     createdAt: str
     checkedAt: Optional[str]
     nextCheckAt: Optional[str]
+
+
+#: A place in `text`: `from` its begin, and `to` the place after its end, in UTF-16 code units.
+Place = TypedDict("Place", {"from": int, "to": int})
+
+
+class _KeptVideo(TypedDict):
+    videoId: str
+    title: Optional[str]
+    channel: Optional[Channel]
+    publishedAt: Optional[str]
+
+
+class SearchResult(_KeptVideo):
+    """A passage of about 30 seconds that a search has found."""
+
+    language: str
+    generated: Optional[bool]
+    start: float
+    #: To the second of the first match.
+    url: str
+    text: str
+    matches: List[Place]
+
+
+class LibraryVideo(_KeptVideo):
+    url: str
+    durationSeconds: Optional[float]
+    languages: List[str]
+    labels: List[str]
+    keptAt: str
 
 
 class DocumentMetadata(TypedDict):
@@ -254,7 +310,12 @@ class DocumentMetadata(TypedDict):
     publishedAt: Optional[str]
 
 
-class Document(TypedDict):
+class _DocumentCursor(TypedDict, total=False):
+    #: Of what is stored, in the last document of a video: the place after it.
+    cursor: Cursor
+
+
+class Document(_DocumentCursor):
     """A piece of a transcript, ready for a vector store. The same piece has the same `id` in every run."""
 
     id: str
@@ -262,7 +323,7 @@ class Document(TypedDict):
     metadata: DocumentMetadata
 
 
-class FailedDocument(TypedDict):
+class FailedDocument(_DocumentCursor):
     """A video without a transcript; `id` is that of the video."""
 
     id: str

@@ -2,34 +2,35 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { temporaryFolder } from '../../../test/process/program.js';
-import { readChannelList } from './channel-list.js';
+import { readFollowedLists } from './followed-lists.js';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
 const ID = 'UC1234567890123456789012';
+const PLAYLIST = 'PLharbourlight-boats';
 const FEED = 'https://www.youtube.com/feeds/videos.xml';
 
 /** The channels of a file with this text. */
 function read(text: string): Promise<string[]> {
   const path = join(folder.path, 'list');
   writeFileSync(path, text);
-  return readChannelList(path);
+  return readFollowedLists(path);
 }
 
-describe('a list of channels', () => {
-  it('has one channel a line, with comments and empty lines', async () => {
-    const text = `\ufeff# Mine\r\n@tidewater  # soup\r\n\r\n${ID}\nhttps://www.youtube.com/c/name`;
-    expect(await read(text)).toEqual(['@tidewater', ID, 'https://www.youtube.com/c/name']);
+describe('a list of what is followed', () => {
+  it('has one channel or playlist a line, with comments and empty lines', async () => {
+    const text = `\ufeff# Mine\r\n@tidewater  # soup\r\n\r\n${ID}\nhttps://www.youtube.com/c/name\n${PLAYLIST}`;
+    expect(await read(text)).toEqual(['@tidewater', ID, 'https://www.youtube.com/c/name', PLAYLIST]);
   });
 
   it('names the lines that have none, some of many', async () => {
     await expect(read('@tidewater\n\nhttps://example.com/feed\n@a b')).rejects.toThrow(
-      /list has no channel in line 3, 4\. Use a handle, an ID or a URL\.$/,
+      /list has no channel or playlist in line 3, 4\. Use a handle, an ID or a URL\.$/,
     );
     await expect(read('?\n'.repeat(9))).rejects.toThrow('in line 1, 2, 3, 4, 5, ….');
     await expect(read(`${'x'.repeat(100_000)} #`)).rejects.toThrow('in line 1.');
-    await expect(read('# nothing\n')).rejects.toThrow('list has no channel.');
+    await expect(read('# nothing\n')).rejects.toThrow('list has no channel or playlist.');
   });
 });
 
@@ -42,25 +43,29 @@ describe('a list in OPML', () => {
         <outline
           xmlUrl='${FEED}?a=b&amp;user=harbour'></outline>
         <outline xmlUrl = "https://www.youtube.com/@tidewater"/>
+        <outline xmlUrl="${FEED}?playlist_id=${PLAYLIST}"/>
+        <outline xmlUrl="https://www.youtube.com/playlist?list=${PLAYLIST}"/>
         <outline xmlUrl="https://example.com/feed.xml" htmlUrl="https://www.youtube.com/@other"/>
       </outline></body></opml>`;
     expect(await read(text)).toEqual([
       `https://www.youtube.com/channel/${ID}`,
       'https://www.youtube.com/user/harbour',
       'https://www.youtube.com/@tidewater',
+      PLAYLIST,
+      `https://www.youtube.com/playlist?list=${PLAYLIST}`,
     ]);
   });
 
-  it('names the lines with feeds of YouTube that are of no channel, and with broken tags', async () => {
+  it('names the lines with feeds of YouTube that are of no channel or playlist, and with broken tags', async () => {
     const text = `<opml>
-      <outline xmlUrl="${FEED}?playlist_id=PL1"/>
+      <outline xmlUrl="${FEED}?channel_id=UC1"/>
       <!-- two
       lines --><outline xmlUrl="${FEED}?channel_id=UCshort"/>
       <outline xmlUrl="${FEED}?channel_id=${ID}"/>
       <outline xmlUrl="${FEED}?channel_id=${ID}
     </opml>`;
     await expect(read(text)).rejects.toThrow('in line 2, 4, 6.');
-    await expect(read('<opml></opml>')).rejects.toThrow('list has no channel.');
+    await expect(read('<opml></opml>')).rejects.toThrow('list has no channel or playlist.');
     await expect(read(`<opml>${'<outline '.repeat(20_000)}`)).rejects.toThrow('in line 1, 1, 1, 1, 1, ….');
   });
 });
