@@ -57,7 +57,12 @@ const WALKS: Record<string, (service: Service) => Promise<() => Promise<unknown>
 };
 
 async function start(folder: string): Promise<{ service: Service; stop: () => Promise<void> }> {
-  for (const asset of ['database/migrations', 'database/functions', 'admin/http/page.html', 'library/library-page.html'])
+  for (const asset of [
+    'database/migrations',
+    'database/functions',
+    'admin/http/page.html',
+    'library/library-page.html',
+  ])
     await cp(join(PROJECT, 'src', asset), join(PROJECT, 'dist-tools/src', asset), { recursive: true });
   const fakeYoutube = await startFakeYoutube();
   const environment = {
