@@ -22,7 +22,7 @@ export class Archive {
   readonly wrong: string[] = [];
   /** Videos that failed although they have a text: all attempts of the job met a fault. */
   givenUp = 0;
-  /** Delivered videos that the library must have, each with the words of its first segment. */
+  /** Delivered videos that the library must have, each with its first word. */
   readonly kept = new Map<string, string>();
   private last: Summary | undefined;
   private reading: Promise<void> = Promise.resolve();
@@ -138,7 +138,8 @@ export class Archive {
       this.wrong.push(`${this.id}: entry ${position} is ${JSON.stringify(entry).slice(0, 300)}`);
     }
     found[position - 1] = at(entry, 'videoId');
-    if (this.keep && hasText) this.kept.set(String(at(entry, 'videoId')), String(at(segments[0], 'text')));
+    if (this.keep && hasText)
+      this.kept.set(String(at(entry, 'videoId')), String(at(segments[0], 'text')).split(' ')[0] ?? '');
   }
 
   private hasNoText(index: number): boolean {
