@@ -8,6 +8,7 @@ import { settledState } from '../harness/settled.js';
 import { atMost, equal, nothing, type Check, type ChaosRun, type Part } from '../chaos-run.js';
 import { Archive } from './jobs/archive.js';
 import { JobFaults, type Targets } from './jobs/faults.js';
+import { wrongInLibrary } from './jobs/kept.js';
 import { Fleet } from '../harness/fleet.js';
 import { outlookIn, violationsIn } from './jobs/snapshot.js';
 
@@ -38,6 +39,8 @@ const MONTHLY_LIMIT_AT_THE_END_SHORT = 60;
 /** Two organizations have this limit while the faults last: one job of theirs pauses, another fails at it. */
 const TIGHT_LIMIT = 150;
 const NO_LIMIT = 1_000_000;
+/** The jobs of these organizations keep their texts: one has a limit, one has none. */
+const KEEPING = [1, 2];
 
 /** Archive jobs under kills, outages, blocks, limits and cancels. */
 export const jobs: Part = async (chaosRun) => {
@@ -126,7 +129,9 @@ class JobsRun {
       const content = random.often(0.3) ? 'mixed' : 'bench';
       const handle = known ?? `@${content}-${random.pick(short ? VIDEOS_SHORT : VIDEOS)}x${number}`;
       const onQuota = customer === customers[0] ? 'fail' : 'pause';
-      this.archives.push(await Archive.create(fleet, customer, { handle, onQuota, idempotencyKey: `job ${number}` }));
+      const keep = KEEPING.includes(customers.indexOf(customer));
+      const job = { handle, onQuota, keep, idempotencyKey: `job ${number}` } as const;
+      this.archives.push(await Archive.create(fleet, customer, job));
     }
   }
 
@@ -209,12 +214,16 @@ class JobsRun {
         unfinished.map(({ id, state, reason }) => `${id} ${state} ${reason}`),
       ),
       nothing(
-        'In every snapshot the counts of each job are those of its videos, each decided video has its result, and each organization is charged what its jobs fetched',
+        'In every snapshot the counts of each job are those of its videos, each decided video has its result, and each organization is charged what its jobs fetched; what is kept is in the library as soon as it is final',
         [...new Set(this.violations)],
       ),
       nothing(
         'At every look total = succeeded + failed + pending, and nothing becomes less; at the end each video of each channel has one result, with its position',
         this.archives.flatMap(({ wrong }) => wrong),
+      ),
+      nothing(
+        'At the end each kept video is listed and found by its words, what is found is listed, and a deleted video is not found',
+        await this.wrongInLibraries(),
       ),
       atMost(
         'videos that failed although they have a text, because each of four attempts met a fault',
@@ -228,6 +237,16 @@ class JobsRun {
       nothing('bugs in the logs', await this.bugs()),
       ...settled,
     ];
+  }
+
+  private async wrongInLibraries(): Promise<string[]> {
+    const { fleet, customers } = this.targets;
+    const wrong: string[] = [];
+    for (const customer of customers.filter((_customer, index) => KEEPING.includes(index))) {
+      const own = this.archives.filter((archive) => archive.customer === customer);
+      wrong.push(...(await wrongInLibrary(fleet, customer, own)));
+    }
+    return wrong;
   }
 
   private async bugs(): Promise<string[]> {

@@ -22,6 +22,8 @@ export class Archive {
   readonly wrong: string[] = [];
   /** Videos that failed although they have a text: all attempts of the job met a fault. */
   givenUp = 0;
+  /** Delivered videos that the library must have, each with the words of its first segment. */
+  readonly kept = new Map<string, string>();
   private last: Summary | undefined;
   private reading: Promise<void> = Promise.resolve();
 
@@ -30,21 +32,22 @@ export class Archive {
     readonly customer: Customer,
     readonly id: string,
     readonly handle: string,
+    private readonly keep: boolean,
   ) {}
 
   /** Creates the job; a request that is repeated after a lost response must not create another. */
   static async create(
     fleet: Fleet,
     customer: Customer,
-    job: { handle: string; onQuota: 'pause' | 'fail'; idempotencyKey: string },
+    job: { handle: string; onQuota: 'pause' | 'fail'; keep: boolean; idempotencyKey: string },
   ): Promise<Archive> {
     const { status, body, text } = await fleet.call(customer, 'POST', '/jobs', {
       headers: { 'Idempotency-Key': job.idempotencyKey },
-      body: { channel: job.handle, languages: ['en'], onQuota: job.onQuota },
+      body: { channel: job.handle, languages: ['en'], onQuota: job.onQuota, keep: job.keep },
     });
     const id = at(body, 'id');
     if (status !== 202 || typeof id !== 'string') throw new Error(`POST /jobs answers ${status}: ${text}`);
-    return new Archive(fleet, customer, id, job.handle);
+    return new Archive(fleet, customer, id, job.handle, job.keep);
   }
 
   get ended(): boolean {
@@ -135,6 +138,7 @@ export class Archive {
       this.wrong.push(`${this.id}: entry ${position} is ${JSON.stringify(entry).slice(0, 300)}`);
     }
     found[position - 1] = at(entry, 'videoId');
+    if (this.keep && hasText) this.kept.set(String(at(entry, 'videoId')), String(at(segments[0], 'text')));
   }
 
   private hasNoText(index: number): boolean {

@@ -25,6 +25,13 @@ const CHARGES = `
   ) AS own
   WHERE charged <> fetched`;
 
+/** Results of jobs that keep them, of which the library has no passage. */
+const UNKEPT = `
+  SELECT job.id, video.video_id FROM jobs AS job JOIN job_videos AS video ON video.job_id = job.id
+  WHERE job.request::jsonb -> 'keep' = 'true' AND video.state = 'succeeded' AND NOT EXISTS (
+    SELECT FROM library_texts AS text JOIN library_passages AS passage ON passage.text_id = text.id
+    WHERE text.organization_id = job.organization_id AND text.video_id = video.video_id)`;
+
 /** Work that is due or running, and the seconds until the next that will be due. */
 const OUTLOOK = `
   SELECT count(*) FILTER (WHERE claimed_until > clock_now())::integer AS claimed,
@@ -35,9 +42,11 @@ const OUTLOOK = `
 /** What does not hold in the database at this moment; each statement sees one snapshot. */
 export async function violationsIn(database: Database, url: string): Promise<string[]> {
   const [counts, charges] = [await database.query(url, COUNTS), await database.query(url, CHARGES)];
+  const unkept = await database.query(url, UNKEPT);
   return [
     ...counts.map((row) => `the counts of a job differ from its videos: ${JSON.stringify(row)}`),
     ...charges.map((row) => `charged and fetched differ: ${JSON.stringify(row)}`),
+    ...unkept.map((row) => `a result is final and not in the library: ${JSON.stringify(row)}`),
   ];
 }
 
