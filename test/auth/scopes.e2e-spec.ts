@@ -88,6 +88,7 @@ describe('scopes', () => {
         'DELETE /library/videos/{id}',
         'DELETE /subscriptions/{id}',
         'DELETE /webhooks/{id}',
+        'PATCH /jobs/{id}',
         'PATCH /subscriptions/{id}',
         'PATCH /webhooks/{id}',
         'POST /feed-links',

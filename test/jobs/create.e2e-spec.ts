@@ -260,7 +260,7 @@ describe('access to jobs', () => {
 
     it.each([
       ['PUT', '/jobs', 'GET, POST, HEAD'],
-      ['POST', '/jobs/job_x', 'GET, DELETE, HEAD'],
+      ['POST', '/jobs/job_x', 'GET, DELETE, PATCH, HEAD'],
       ['GET', '/jobs/job_x/cancel', 'POST'],
       ['HEAD', '/jobs/job_x/results', 'GET'],
     ])('%s %s is 405 with Allow', async (method, path, allow) => {

@@ -139,6 +139,7 @@ export class ServiceWork {
     // The service reads 20 entries at once: every read is a full one, so that the median is not one of full and of half reads.
     for (const path of [id, `${bigJobId}/results?limit=40`, `${bigJobId}/results?limit=40&after=40`])
       await this.#get(`/jobs/${path}`);
+    await this.#request('PATCH', `/jobs/${id}`, { body: { keep: false } });
     for (const change of ['cancel', 'resume', 'cancel']) await this.#post(`/jobs/${id}/${change}`);
     await this.#request('DELETE', `/jobs/${id}`);
   }

@@ -25,9 +25,9 @@ const SHARES = [0.1, 1];
 /** More blocks than an index of ten times the entries adds. */
 const FACTOR_MAX = 1.5;
 const BLOCKS_MAX = 32;
-/** For a single run. One of a function can be the first that needs some of its statements, and reads the catalog to plan them. */
+/** For a single run. One of a function can be the first that needs some of its statements, and reads the catalog to plan them: up to 2,100 blocks. */
 const BLOCKS_MAX_OF_ONE = 200;
-const BLOCKS_MAX_OF_ONE_FUNCTION = 1_000;
+const BLOCKS_MAX_OF_ONE_FUNCTION = 3_000;
 const CALLS_FUNCTION = /\b(?:quota|job|source|webhook)_\w+\(/;
 /** Nothing is to be recovered, and nothing else changes the tables. */
 const SERVER = [

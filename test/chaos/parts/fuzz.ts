@@ -22,7 +22,7 @@ const DEADLINE_SECONDS = 5;
 const LEAVING_MS = 5;
 /** Requests with invalid parameters may by chance be all of an operation: of a few, or of half in a short run. */
 const NEVER_SUCCEEDED_MAX = 2;
-const NEVER_SUCCEEDED_SHORT_MAX = 24;
+const NEVER_SUCCEEDED_SHORT_MAX = 34;
 const STATUSES = [200, 201, 202, 204, 400, 401, 402, 403, 404, 405, 409, 413, 415, 429];
 
 /** Requests of every kind, from those of the OpenAPI document to hostile addresses and headers. */
