@@ -31,9 +31,8 @@ const LOOK_MS = 150;
 /** From the end of the faults until every job has ended. */
 const END_MS = 600_000;
 const END_SHORT_MS = 120_000;
-/** A job that waits for the next month gets it after so many looks at which nothing was left to do. */
+/** Jobs that wait for the quota get the next month at once: by themselves they look for it every hour. */
 const MONTH_SECONDS = 31 * 86_400;
-const IDLE_LOOKS = 10;
 const MONTHLY_LIMIT_AT_THE_END = 800;
 const MONTHLY_LIMIT_AT_THE_END_SHORT = 60;
 /** Two organizations have this limit while the faults last: one job of theirs pauses, another fails at it. */
@@ -173,7 +172,6 @@ class JobsRun {
       await fleet.admin('PATCH', `/organizations/${customer.id}`, { plan: 'pro', monthlyLimit });
     }
     const endsAtMs = performance.now() + (short ? END_SHORT_MS : END_MS);
-    let idle = 0;
     const open = (): Archive[] => this.archives.filter(({ state }) => state !== 'completed');
     while (open().length > 0 && performance.now() < endsAtMs) {
       for (const archive of open()) {
@@ -181,9 +179,10 @@ class JobsRun {
         if (archive.ended && archive.state !== 'completed') await archive.change('resume');
       }
       const { claimed, due, seconds } = await outlookIn(database, databaseUrl);
-      idle = claimed === 0 && due === 0 ? idle + 1 : 0;
-      if (idle > 0 && seconds !== undefined) await this.faults.pass(Math.ceil(seconds) + 1);
-      else if (idle > IDLE_LOOKS) await this.faults.pass(MONTH_SECONDS);
+      const waitForQuota = open().every(({ reason }) => reason === 'plan_limit_exceeded');
+      if (claimed === 0 && due === 0 && seconds !== undefined) {
+        await this.faults.pass(waitForQuota ? MONTH_SECONDS : Math.ceil(seconds) + 1);
+      }
       await sleep(LOOK_MS);
     }
     return open();
