@@ -159,7 +159,7 @@ describe('the page of the library', () => {
     await signIn();
     await untilSearching();
     await use('New');
-    await untilTitled('New uploads of followed channels');
+    await untilTitled('New uploads of subscriptions');
     expect(await page.text()).toContain(HOSTILE);
     expect(await page.evaluate('document.querySelectorAll("main img, main script").length')).toBe(0);
     await use('Kept');

@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { SourceRepository } from '../../src/jobs/sources/source.repository.js';
 import { channelByPath } from '../fake-youtube/catalogue/catalogue.js';
@@ -6,6 +7,7 @@ import { WAITING_FOR_LOCKS } from '../database/lock-table.js';
 import { LONG, PRIVATE } from '../fake-youtube/catalogue/playlists.js';
 import { until } from '../harness/until.js';
 import { SliceSteps } from '../jobs/slice-steps.js';
+import { valueOf } from '../quota/quota-database.js';
 import { SubscriptionRun } from './subscription-run.js';
 
 const HOUR = 3_600;
@@ -63,6 +65,13 @@ describe('a channel that many follow', () => {
     // The list, and beside it that of the Shorts, because something is new.
     expect(lists() - before).toBe(2);
     for (const run of [one, other]) expect(await run.feedIds()).toEqual(published);
+  });
+
+  it('counts as read when a check finds only which channel its name is', async () => {
+    const unread = () => valueOf(steps.service.app.get(Registry), 'ct_subscription_checks_total', 'unread');
+    const before = await unread();
+    expect(await (await followed('@tidewater')).row()).toMatchObject({ source_id: expect.stringMatching(/^UC/) });
+    expect(await unread()).toBe(before);
   });
 
   it('is read once after an outage, however many checks were missed', async () => {

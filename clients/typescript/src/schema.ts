@@ -428,8 +428,8 @@ export interface paths {
         get: operations["listSubscriptions"];
         put?: never;
         /**
-         * Follow a channel
-         * @description Checks the channel for new uploads from now on, and fetches the transcript of each. Requires the Pro plan. Each upload is delivered and charged exactly once. What is live, announced, or not yet captioned is tried again until it has its text, so nothing is lost that comes late. A check costs no quota. A second subscription to the same channel is allowed.
+         * Follow a channel or playlist
+         * @description Checks a channel or playlist for new uploads from now on, and fetches the transcript of each. Requires the Pro plan. Each upload is delivered and charged exactly once. What is live, announced, or not yet captioned is tried again until it has its text, so nothing is lost that comes late. A check costs no quota. A second subscription to the same one is allowed.
          */
         post: operations["createSubscription"];
         delete?: never;
@@ -476,8 +476,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Check a channel now
-         * @description Reads the list of the channel's uploads now, and tries the pending ones again, at most every 10 seconds, on every plan. The check has ended when `nextCheckAt` is later than in this response and lies in the future: `checkedAt` has changed when it has read the list, else `reason` can say what holds it up.
+         * Check a subscription now
+         * @description Reads the list of uploads now, and tries the pending ones again, at most every 10 seconds, on every plan. The check has ended when `nextCheckAt` is later than in this response and lies in the future: `checkedAt` has changed when it has read the list, else `reason` can say what holds it up.
          */
         post: operations["checkSubscription"];
         delete?: never;
@@ -1262,7 +1262,7 @@ export interface components {
             kinds: ("video" | "short" | "live" | "upcoming")[];
             /** @description The minutes between two checks. */
             checkMinutes: number;
-            /** @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500. */
+            /** @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads too, or the first videos of the playlist, and the ID of a video all above it, up to 500. */
             start: number | string;
             /** @description Pairs of your own. */
             labels: {
@@ -1314,12 +1314,12 @@ export interface components {
             /** @description The kinds of uploads to deliver; by default all. For `video` and `short`, one whose kind YouTube does not state is kept. */
             kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
             /**
-             * @description The minutes between two checks of the channel. A check costs no quota.
+             * @description The minutes between two checks. A check costs no quota.
              * @default 60
              */
             checkMinutes: number;
             /**
-             * @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500.
+             * @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads too, or the first videos of the playlist, and the ID of a video all above it, up to 500.
              * @default now
              */
             start: number | string;
@@ -1331,7 +1331,7 @@ export interface components {
             keep?: boolean;
         };
         SubscriptionChangeBody: {
-            /** @description The minutes between two checks of the channel. A check costs no quota. */
+            /** @description The minutes between two checks. A check costs no quota. */
             checkMinutes?: number;
             /** @description The kinds of uploads to deliver; by default all. For `video` and `short`, one whose kind YouTube does not state is kept. */
             kinds?: (("video" | "short" | "live" | "upcoming")[] | null) | string;
@@ -1358,7 +1358,7 @@ export interface components {
              */
             tracks?: "any" | "manual" | "generated";
             /**
-             * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and checks the channel.
+             * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause, with a check.
              * @enum {string}
              */
             state?: "active" | "paused";
@@ -2343,7 +2343,7 @@ export interface components {
             /** @description The ID of the subscription. */
             id: string;
             /**
-             * @description `active`: the channel is checked. `paused`: it waits for what `reason` names.
+             * @description `active`: the channel or playlist is checked. `paused`: it waits for what `reason` names.
              * @enum {string}
              */
             state: "active" | "paused";

@@ -72,9 +72,10 @@ export class SourceRunner {
         this.read(source, call),
       );
       if ('type' in read) return { held: await this.fail(source, failureOf(source, read)), found: 0 };
+      result = 'unchanged';
       if ('resolved' in read) return { held: await this.store.resolve(source, read.resolved), found: 0 };
       const found = read.checked.added.length;
-      result = found > 0 ? 'new' : 'unchanged';
+      if (found > 0) result = 'new';
       return { held: await this.store.commitPage(source, read), found };
     } finally {
       this.checks.inc({ result });
