@@ -990,7 +990,7 @@ export interface paths {
         };
         /**
          * List the changes made by operators and callers
-         * @description Returns who changed organizations, API keys and usage, or jobs, subscriptions and webhooks, and what it was before. An entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).
+         * @description Returns who changed organizations, API keys and usage, or jobs, subscriptions, webhooks, feed links and the library, and what it was before. An entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).
          */
         get: operations["listAudit"];
         put?: never;
@@ -1533,7 +1533,7 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
-            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions, webhooks, feed links and the library. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
             scopes: ("read" | "write")[];
             /**
              * Format: date-time
@@ -1571,7 +1571,7 @@ export interface components {
             /** @description Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change. */
             monthlyLimit?: number | null;
             /**
-             * @description What the key may do, by default both: `read`, and `write`, which changes jobs, subscriptions and webhooks. The scopes of a key do not change.
+             * @description What the key may do, by default both: `read`, and `write`, which changes jobs, subscriptions, webhooks, feed links and the library. The scopes of a key do not change.
              * @example [
              *       "read"
              *     ]
@@ -1596,7 +1596,7 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
-            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions, webhooks, feed links and the library. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
             scopes: ("read" | "write")[];
             /**
              * Format: date-time
@@ -1639,7 +1639,7 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
-            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions, webhooks, feed links and the library. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
             scopes: ("read" | "write")[];
             /**
              * Format: date-time
@@ -1690,7 +1690,7 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
-            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions, webhooks, feed links and the library. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
             scopes: ("read" | "write")[];
             /**
              * Format: date-time
