@@ -15,7 +15,7 @@ import { columnsOf, type JobRow } from './job-row.js';
 import { isWanted, wantedValues, type ListFilter } from './list-filter.js';
 import type { JobVariant, Variant } from './job-variants.js';
 import { parseCursor, ResultsExpiredError, STORED_JOBS_MAX, StoredResultsLimitError, toCursor } from './job.js';
-import { placeOf, readResultCursor, writeResultCursor } from './results/cursor.js';
+import { lostAfter, placeOf, readResultCursor, writeResultCursor } from './results/cursor.js';
 import {
   READ_BYTES_MAX,
   storedEntry,
@@ -32,9 +32,10 @@ export interface OwnedResults<Owner> extends ResultsPart {
   isEnd: boolean;
 }
 
-type ResultRow<Row> = Row & { expired_at: Date | null; is_final: boolean; mark_at_cursor: string | null } & (
-    (EntryRow & { position: number }) | { [Name in keyof EntryRow | 'position']: null }
-  );
+type ResultRow<Row> = Row & { expired_at: Date | null; is_final: boolean; lost: number } & {
+  stored_sequence: number | null;
+  stored_mark: string | null;
+} & ((EntryRow & { position: number }) | { [Name in keyof EntryRow | 'position']: null });
 
 /** Why another job or subscription is refused. */
 export type Refusal = 'conflict' | 'too_many' | 'too_many_stored' | 'too_many_videos' | 'too_much_stored';
@@ -82,22 +83,27 @@ const listOf = (name: JobVariant) => `
 const DELETE = `
   SELECT id, audit_record($3, $4, organization_id, id, request::jsonb - 'videosHash', NULL) FROM job_delete($1, $2)`;
 
-/** $3 sequence before the first entry, $4 count, $5 bytes: the lengths of the entries are known without reading them. */
+/**
+ * $3 sequence before the first entry, $4 up to which the reader knows what has expired, $5 count, $6 bytes: the lengths of the entries are
+ * known without reading them.
+ */
 const RESULTS = `
   WITH found AS MATERIALIZED (
     SELECT ${columnsOf('job')}, CASE WHEN expires_at <= clock_now() THEN expires_at END AS expired_at,
            finished_at IS NOT NULL AND coalesce(is_due(claimed_until, interval '2 hours'), true) AS is_final,
-           (SELECT mark FROM job_videos WHERE job_id = $2 AND sequence = $3::bigint) AS mark_at_cursor
+           ${lostAfter('$4', 'expired_sequence', 'FROM job_videos WHERE job_id = $2')} AS lost
       FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
   ), decided AS (
     SELECT position, sum(octet_length(entry)) OVER (ORDER BY sequence) - octet_length(entry) AS bytes_before
       FROM (SELECT sequence, position, entry FROM job_videos WHERE job_id = $2
-              AND sequence > greatest($3::bigint, (SELECT expired_sequence FROM found))
-              ORDER BY sequence LIMIT $4) page
+              AND sequence > $3::bigint ORDER BY sequence LIMIT $5) page
   )
-  SELECT found.*, video.sequence, video.mark, video.position, video.entry, video.entry_bytes, video.entry_crc
-    FROM found LEFT JOIN (decided JOIN job_videos video ON video.job_id = $2 AND video.position = decided.position)
-      ON decided.bytes_before < $5
+  SELECT found.*, stored.sequence AS stored_sequence, stored.mark AS stored_mark, video.sequence, video.mark, video.position,
+         video.entry, video.entry_bytes, video.entry_crc
+    FROM found LEFT JOIN (SELECT sequence, mark FROM job_videos WHERE job_id = $2 AND sequence <= $3::bigint
+                            ORDER BY sequence DESC LIMIT 1) stored ON true
+      LEFT JOIN (decided JOIN job_videos video ON video.job_id = $2 AND video.position = decided.position)
+        ON decided.bytes_before < $6
     ORDER BY video.sequence`;
 
 const KNOWS = 'SELECT id FROM jobs WHERE organization_id = $1 AND idempotency_key = $2';
@@ -196,17 +202,18 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
   /** @throws JobNotFoundError | SubscriptionNotFoundError | ResultsExpiredError | CursorExpiredError | CursorUnknownError */
   async results(organizationId: string, id: string, { limit, after }: ResultsRequest): Promise<OwnedResults<Dto>> {
     const cursor = after === undefined ? undefined : readResultCursor(after);
-    const values = [cursor?.sequence ?? 0, limit, READ_BYTES_MAX];
+    const values = [cursor?.sequence ?? 0, cursor?.expired ?? null, limit, READ_BYTES_MAX];
     const rows = await this.rowsOf<ResultRow<Row>>(RESULTS, [organizationId, id, ...values]);
     const [first] = rows;
     if (first.expired_at) throw new ResultsExpiredError(first.expired_at.toISOString());
     const last = first.succeeded + first.failed;
     const expired = { sequence: first.expired_sequence, mark: first.expired_mark };
-    const place = placeOf(cursor, { last, expired, markAtCursor: first.mark_at_cursor });
+    const { stored_sequence: sequence, stored_mark: mark, lost } = first;
+    const place = placeOf(cursor, { last, expired, stored: sequence === null ? null : { sequence, mark }, lost });
     // The place in the list is that of a job.
     const isJob = this.variant.name === 'job';
     const entries = rows.flatMap((row) =>
-      storedEntry(row, isJob && row.position !== null ? { position: row.position } : {}),
+      storedEntry(row, place.expired, isJob && row.position !== null ? { position: row.position } : {}),
     );
     const hasMore = (rows.at(-1)?.sequence ?? place.sequence) < last;
     const begin = writeResultCursor(place);

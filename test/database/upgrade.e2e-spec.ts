@@ -297,7 +297,7 @@ it('stored entries of subscriptions get marks and a place in the log, and a read
     expect((await read(`/subscriptions/${one}/results?after=3`)).next).toBe(rest.next);
     expect((await read(`/subscriptions/${two}/results?after=7`)).ids).toEqual([videoIdOf(two, 8), videoIdOf(two, 9)]);
     const expired = await upgraded.get(`/subscriptions/${two}/results?after=5`, KEY);
-    expect(expired.body.error).toMatchObject({ code: 'results_expired', oldest: '7', expired: 2 });
+    expect(expired.body.error).toMatchObject({ code: 'results_expired', oldest: '0~7', expired: 2 });
     expect((await upgraded.get(`/subscriptions/${one}/results?after=4`, KEY)).body.error.code).toBe('cursor_unknown');
   } finally {
     await upgraded.close();

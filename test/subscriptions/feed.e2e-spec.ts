@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { SliceRepository } from '../../src/jobs/work/slice.repository.js';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
@@ -59,6 +60,18 @@ async function published(key: string, id: string, after: string): Promise<string
   return videoId;
 }
 
+/** Removes the first results of a subscription, as if they had expired. */
+async function expire(id: string, count: number): Promise<void> {
+  await service.query(
+    `UPDATE log_entries SET expires_at = clock_now() FROM job_videos video
+       WHERE video.job_id = '${id}' AND video.sequence <= ${count} AND log_entries.job_id = '${id}' AND log_entries.position = video.position`,
+  );
+  await service.query(
+    `UPDATE organization_logs SET remove_at = clock_now() FROM jobs WHERE id = '${id}' AND jobs.organization_id = organization_logs.organization_id`,
+  );
+  while ((await service.app.get(SliceRepository).removeBatch()) > 0);
+}
+
 describe('a followed channel', () => {
   it('delivers its newest uploads and then each new one, in the feed and as an event that leads to the entry', async () => {
     const { key } = await service.organization();
@@ -116,19 +129,20 @@ describe('a followed channel', () => {
   it('states from where one can go on when results have expired', async () => {
     const { key } = await service.organization();
     const id = await followed(key, { channel: '@tidewater', start: 3 });
-    await service.query(`UPDATE jobs SET expired_sequence = 2 WHERE id = '${id}'`);
+    await expire(id, 2);
     const expired = await service.get(`/subscriptions/${id}/results?after=1`, key);
     expect([expired.status, expired.body.error]).toMatchObject([
       410,
       {
         code: 'results_expired',
         retryable: false,
-        oldest: '2',
+        oldest: '0~2',
         expired: 1,
-        message: expect.stringContaining('after=2'),
+        message: expect.stringContaining('after=0~2'),
       },
     ]);
-    for (const query of ['?after=2', '']) expect(await feedOf(key, id, query)).toMatchObject({ next: at(3) });
+    for (const query of ['?after=2', '?after=0~2', ''])
+      expect(await feedOf(key, id, query)).toMatchObject({ next: at(3) });
     expect((await feedOf(key, id)).results).toHaveLength(1);
   });
 
@@ -310,8 +324,8 @@ describe('an assistant', () => {
     expect(joined + body(page.text)).toBe(body(whole.text));
     expect(page.structured.next).toBe(whole.structured.next);
     // Nothing of the first text that is stored is read to its end.
-    await service.query(`UPDATE jobs SET expired_sequence = 2 WHERE id = '${id}'`);
-    expect((await read({ maxChars: 3_000 })).structured).toMatchObject({ next: '2', cursor: expect.any(String) });
+    await expire(id, 2);
+    expect((await read({ maxChars: 3_000 })).structured).toMatchObject({ next: '0~2', cursor: expect.any(String) });
     expect(pages).toBeGreaterThan(1);
     const { text, structured } = await read({ maxChars: 3_000 });
     expect(text).toContain(`with the cursor \`${structured.cursor}\`.`);

@@ -3,7 +3,11 @@ import { SliceRepository } from '../../src/jobs/work/slice.repository.js';
 import { SliceSteps } from '../jobs/slice-steps.js';
 import { linesOf } from '../jobs/job-requests.js';
 import type { TestOrganization, TestService } from '../harness/service.js';
+import { deleteFromLibrary, libraryVideos } from '../library/library-requests.js';
 import { follow, onSubscriptions } from './subscription-requests.js';
+
+/** For which results are stored. */
+const WEEK = 7 * 24 * 3_600;
 
 let steps: SliceSteps;
 let service: TestService;
@@ -36,6 +40,19 @@ async function feed(query = ''): Promise<Page> {
   const { status, body } = await get(`/feed${query}`);
   expect(status).toBe(200);
   return body as Page;
+}
+
+/** What the response says that refuses to go on. */
+async function refusal(path: string): Promise<{ code: string; expired: number; oldest: string }> {
+  const { status, body } = await get(path);
+  expect(status).toBe(410);
+  const { code, expired, oldest } = body.error as Awaited<ReturnType<typeof refusal>>;
+  return { code, expired, oldest };
+}
+
+async function loggedEntries(): Promise<unknown> {
+  const count = `SELECT count(*)::int AS count FROM log_entries WHERE organization_id = '${organization.id}'`;
+  return (await service.query(count))[0]?.['count'];
 }
 
 /** Reads on with pages of a size until nothing else is stored. */
@@ -171,32 +188,84 @@ describe('the feed', () => {
     expect((await feed(`?after=${next}`)).results).toMatchObject([{ videoId }]);
   });
 
-  it('states how many entries have expired and from where one can go on, before and after they are removed', async () => {
+  it('states how many entries have expired and from where one can go on', async () => {
     const id = await followed({ channel: '@tidewater', start: 2 });
     const first = await feed('?limit=1');
-    const week = 7 * 24 * 3_600;
-    await steps.pass(week - 60);
+    await steps.pass(WEEK - 60);
     const [videoId] = await published('@tidewater', [id]);
     await steps.pass(120);
-    for (const remove of [() => Promise.resolve(), () => steps.remove()]) {
-      await remove();
-      for (const path of [`/feed?after=0`, `/subscriptions/${id}/results?after=0`, `/feed?after=${first.next}`]) {
-        const { status, body } = await get(path);
-        if (path.startsWith('/subscriptions') && status === 200) continue;
-        const expired = path.endsWith('=0') ? 2 : 1;
-        expect([status, body.error]).toMatchObject([
-          410,
-          { code: 'results_expired', expired, oldest: expect.any(String) },
-        ]);
-        const base = path.replace(/\?.*/, '');
-        const rest = (await get(`${base}?after=${body.error.oldest}`)).body as Page;
-        expect(rest.results.map((entry) => entry.videoId)).toEqual([videoId]);
-      }
-      expect((await feed()).results).toMatchObject([{ videoId }]);
+    await steps.remove();
+    for (const path of [`/feed?after=0`, `/subscriptions/${id}/results?after=0`, `/feed?after=${first.next}`]) {
+      const expired = path.endsWith('=0') ? 2 : 1;
+      expect(await refusal(path)).toEqual({ code: 'results_expired', expired, oldest: '0~2' });
+      const rest = (await get(path.replace(/\?.*/, '?after=0~2'))).body as Page;
+      expect(rest.results.map((entry) => entry.videoId)).toEqual([videoId]);
     }
-    const count = `SELECT count(*)::int AS count FROM log_entries WHERE organization_id = '${organization.id}'`;
-    expect(await service.query(count)).toEqual([{ count: 1 }]);
+    expect((await feed()).results).toMatchObject([{ videoId }]);
+    expect(await loggedEntries()).toBe(1);
     expect(await service.app.get(SliceRepository).removeBatch()).toBe(0);
+  });
+
+  it('has the entries whose texts are kept, and tells a reader of the others once', async () => {
+    const kept = await followed({ channel: '@tidewater', start: 2, keep: true });
+    const other = await followed({ channel: '@3-videos-no-75', start: 2 });
+    const [first, second] = (await feed()).results.map(({ videoId }) => videoId);
+    const { next } = await feed('?limit=1');
+    await steps.pass(WEEK);
+    await steps.remove();
+    const [third] = await published('@tidewater', [kept]);
+    expect((await readOn(undefined, 1)).ids).toEqual([first, second, third]);
+    const { oldest, ...told } = await refusal(`/feed?after=${next}`);
+    expect(told).toEqual({ code: 'results_expired', expired: 2 });
+    expect((await readOn(oldest, 1)).ids).toEqual([second, third]);
+    expect((await readOn(oldest, 10)).ids).toEqual([second, third]);
+    const results = async (id: string) => ((await get(`/subscriptions/${id}/results`)).body as Page).results;
+    expect((await results(kept)).map(({ videoId }) => videoId)).toEqual([first, second, third]);
+    expect((await get(`/subscriptions/${kept}/results?after=0`)).status).toBe(200);
+    expect(await results(other)).toEqual([]);
+  });
+
+  it('loses an entry with its text, and a reader there goes on without a second one', async () => {
+    await followed({ channel: '@tidewater', start: 3, keep: true });
+    await steps.pass(WEEK);
+    await steps.remove();
+    const [first, second, third] = (await feed()).results.map(({ videoId }) => videoId);
+    const { next } = await feed('?limit=2');
+    expect((await deleteFromLibrary(service, organization.key, `/videos/${second}`)).status).toBe(204);
+    await steps.remove();
+    expect((await readOn(undefined, 1)).ids).toEqual([first, third]);
+    expect((await readOn(next, 1)).ids).toEqual([third]);
+    expect((await deleteFromLibrary(service, organization.key, `/videos/${third}`)).status).toBe(204);
+    await steps.remove();
+    expect(await refusal(`/feed?after=${next}`)).toEqual({
+      code: 'results_expired',
+      expired: 1,
+      oldest: expect.any(String),
+    });
+    expect((await readOn(undefined, 1)).ids).toEqual([first]);
+  });
+
+  it('loses the entries of a subscription that is deleted, although their texts are kept', async () => {
+    const id = await followed({ channel: '@tidewater', start: 2, keep: true });
+    expect((await onSubscriptions(service, organization.key, 'DELETE', `/${id}`)).status).toBe(204);
+    await steps.remove();
+    expect(await loggedEntries()).toBe(2);
+    await steps.pass(WEEK);
+    await steps.remove();
+    expect(await loggedEntries()).toBe(0);
+    expect((await libraryVideos(service, organization.key)).videos).toHaveLength(2);
+  });
+
+  it('keeps only what had room in the library', async () => {
+    const full = await service.query(
+      `INSERT INTO libraries (organization_id, bytes) VALUES ('${organization.id}', 1e12) RETURNING bytes`,
+    );
+    expect(full).toHaveLength(1);
+    await followed({ channel: '@tidewater', start: 2, keep: true });
+    expect((await feed()).results).toHaveLength(2);
+    await steps.pass(WEEK);
+    await steps.remove();
+    expect((await feed()).results).toEqual([]);
   });
 });
 

@@ -264,12 +264,9 @@ BEGIN
     -- The source of one that goes on is read again.
     UPDATE sources SET next_check_at = v_now, scheduled_at = v_now
       WHERE id = job.source_id AND next_check_at IS NULL AND job.state = 'running';
-    IF v_counts.events IS NOT NULL THEN
-      job.remove_at := coalesce(job.remove_at, v_now + make_interval(secs => job.results_seconds));
-      IF job.deleted_at IS NULL THEN
-        PERFORM log_append(v_former, v_counts.events);
-        PERFORM subscription_upload_events(job, cardinality(v_counts.events));
-      END IF;
+    IF v_counts.events IS NOT NULL AND job.deleted_at IS NULL THEN
+      PERFORM log_append(v_former, v_counts.events);
+      PERFORM subscription_upload_events(job, cardinality(v_counts.events));
     END IF;
   END IF;
   job := job_store(job);
@@ -320,7 +317,7 @@ END $$;
 
 -- Removes results that have expired or were deleted, some rows of one job at a time, and then the job itself: at once when
 -- it was deleted, and a week after its results when it has expired. Organizations take turns. A job whose slice is running stays
--- until that is charged. A subscription goes on without them. Returns the number of removed rows.
+-- until that is charged. Those of a subscription that goes on are removed by log_remove_batch. Returns the number of removed rows.
 CREATE OR REPLACE FUNCTION job_remove_batch(p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
@@ -354,15 +351,15 @@ CREATE OR REPLACE FUNCTION job_remove_rows(p_job jobs, p_rows_max integer) RETUR
 DECLARE
   v_removed record;
 BEGIN
-  IF p_job.check_seconds IS NOT NULL AND p_job.finished_at IS NULL AND p_job.deleted_at IS NULL THEN
-    RETURN subscription_remove_batch(p_job, p_rows_max);
-  END IF;
   WITH removed AS (
     DELETE FROM job_videos WHERE job_id = p_job.id AND position = ANY (ARRAY(
       SELECT position FROM job_videos WHERE job_id = p_job.id ORDER BY position LIMIT p_rows_max))
-      RETURNING octet_length(entry) AS stored
+      RETURNING video_id, octet_length(entry) AS stored
   )
-  SELECT count(*) AS videos, coalesce(sum(stored), 0) AS bytes INTO v_removed FROM removed;
+  SELECT count(*) AS videos, coalesce(sum(stored), 0) AS bytes, array_agg(video_id) AS ids INTO v_removed FROM removed;
+  IF p_job.check_seconds IS NOT NULL THEN
+    PERFORM log_release(p_job.organization_id, p_job.id, v_removed.ids);
+  END IF;
   IF v_removed.videos < p_rows_max AND (p_job.deleted_at IS NOT NULL OR p_job.expires_at <= clock_now() - interval '7 days') THEN
     DELETE FROM jobs WHERE id = p_job.id;
     PERFORM source_release(p_job.source_id);

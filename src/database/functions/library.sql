@@ -73,6 +73,7 @@ BEGIN
   UPDATE libraries SET videos = v_library.videos, bytes = v_library.bytes, full_at = v_library.full_at
     WHERE organization_id = v_organization.id;
   UPDATE organizations SET keeps = true WHERE id = v_organization.id AND NOT keeps AND v_library.videos > 0;
+  PERFORM log_keep(p_job, ARRAY(SELECT DISTINCT text ->> 'video_id' FROM json_array_elements(p_texts -> 'texts') text));
 END $$;
 
 -- Whether a job or a subscription keeps its texts at the moment.
@@ -104,6 +105,12 @@ BEGIN
   PERFORM FROM library_backlog WHERE job_id = p_job_id AND sequence = p_sequence AND begun = p_begun FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
+  END IF;
+  IF library_is_wanted(v_job) AND v_job.deleted_at IS NULL THEN
+    -- What others have kept is in p_texts no more.
+    PERFORM log_keep(v_job, ARRAY(
+      SELECT video_id FROM job_videos
+        WHERE job_id = p_job_id AND sequence > p_sequence AND sequence <= coalesce(p_end, sequence) AND state = 'succeeded'));
   END IF;
   IF library_is_wanted(v_job) AND v_job.deleted_at IS NULL AND p_end IS NOT NULL THEN
     PERFORM library_keep(v_job, p_texts, p_entries, p_bytes_max);
@@ -200,7 +207,9 @@ BEGIN
         AND (video_id = p_video_id OR channel_id = ANY (library_channels(p_organization_id, p_channels)))
       RETURNING video_id, stored_bytes
   )
-  SELECT count(DISTINCT video_id)::integer AS videos, coalesce(sum(stored_bytes), 0) AS bytes INTO v_deleted FROM deleted;
+  SELECT count(DISTINCT video_id)::integer AS videos, coalesce(sum(stored_bytes), 0) AS bytes, array_agg(DISTINCT video_id) AS ids
+    INTO v_deleted FROM deleted;
+  PERFORM log_release(p_organization_id, NULL, v_deleted.ids);
   UPDATE libraries SET videos = videos - v_deleted.videos, bytes = bytes - v_deleted.bytes,
       full_at = CASE WHEN v_deleted.videos = 0 THEN full_at END
     WHERE organization_id = p_organization_id;

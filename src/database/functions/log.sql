@@ -37,45 +37,62 @@ BEGIN
     FROM (SELECT count(*), min(expires_at) AS expires_at FROM added) added WHERE organization_id = p_job.organization_id;
 END $$;
 
--- The last number of a log, and the last one of its beginning that has expired, whether its row was removed or not, with its mark.
-CREATE OR REPLACE FUNCTION log_bounds(p_organization_id text)
-RETURNS TABLE (last_sequence bigint, expired_sequence bigint, expired_mark text) LANGUAGE sql VOLATILE AS $$
-  SELECT log.last_sequence, coalesce(expired.sequence, log.expired_sequence),
-         CASE WHEN expired.sequence IS NULL THEN log.expired_mark ELSE expired.mark END
-    FROM organization_logs log LEFT JOIN LATERAL (
-      SELECT sequence, mark FROM log_entries WHERE organization_id = log.organization_id AND sequence < coalesce(
-          (SELECT sequence FROM log_entries WHERE organization_id = log.organization_id AND expires_at > (SELECT clock_now())
-             ORDER BY sequence LIMIT 1), log.last_sequence + 1)
-        ORDER BY sequence DESC LIMIT 1) expired ON true
-    WHERE log.organization_id = p_organization_id
+-- Has entries of a subscription stay in the log for as long as the library has their texts.
+CREATE OR REPLACE FUNCTION log_keep(p_job jobs, p_videos text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
+  UPDATE log_entries log SET is_kept = true
+    WHERE organization_id = p_job.organization_id AND event ->> 'videoId' = ANY (p_videos) AND job_id = p_job.id AND NOT is_kept
+      AND EXISTS (SELECT FROM library_texts WHERE organization_id = p_job.organization_id AND video_id = log.event ->> 'videoId'
+        AND deleted_at IS NULL)
 $$;
 
--- Removes the expired rows of the beginning of a log, some at a time. Returns the number of removed rows, at least 1 while there is
--- such a log.
+-- Has entries that were kept expire, of all subscriptions when p_job_id is null.
+CREATE OR REPLACE FUNCTION log_release(p_organization_id text, p_job_id text, p_videos text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
+  WITH released AS (
+    UPDATE log_entries SET is_kept = false
+      WHERE organization_id = p_organization_id AND event ->> 'videoId' = ANY (p_videos) AND job_id = coalesce(p_job_id, job_id) AND is_kept
+      RETURNING expires_at
+  )
+  UPDATE organization_logs SET remove_at = least(remove_at, released.expires_at)
+    FROM (SELECT min(expires_at) AS expires_at FROM released) released WHERE organization_id = p_organization_id
+$$;
+
+-- Removes expired entries of a log with their results, some at a time. The log and the subscriptions know the last one that was removed.
+-- Returns the number of removed entries, at least 1 while there is such a log.
 CREATE OR REPLACE FUNCTION log_remove_batch(p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_organization_id text;
-  v_bounds record;
-  v_removed integer;
+  v_expired bigint[];
+  v_removed record;
 BEGIN
-  SELECT organization_id INTO v_organization_id FROM organization_logs WHERE remove_at <= clock_now()
-    ORDER BY remove_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+  SELECT organization_id INTO v_organization_id FROM organization_logs WHERE remove_at <= clock_now() ORDER BY remove_at LIMIT 1;
   IF NOT FOUND THEN
     RETURN 0;
   END IF;
-  SELECT * INTO v_bounds FROM log_bounds(v_organization_id);
+  v_expired := ARRAY(
+    SELECT sequence FROM log_entries WHERE organization_id = v_organization_id AND NOT is_kept AND expires_at <= clock_now()
+      ORDER BY expires_at, sequence LIMIT p_rows_max);
+  -- In the order in which a slice locks them.
+  PERFORM FROM jobs WHERE id IN (
+    SELECT job_id FROM log_entries WHERE organization_id = v_organization_id AND sequence = ANY (v_expired)) ORDER BY id FOR UPDATE;
+  PERFORM FROM organization_logs WHERE organization_id = v_organization_id FOR UPDATE;
   WITH removed AS (
-    DELETE FROM log_entries WHERE organization_id = v_organization_id AND sequence = ANY (ARRAY(
-      SELECT sequence FROM log_entries WHERE organization_id = v_organization_id AND sequence <= v_bounds.expired_sequence
-        ORDER BY sequence LIMIT p_rows_max))
-      RETURNING sequence, mark
-  ), latest AS (
-    UPDATE organization_logs SET expired_sequence = removed.sequence, expired_mark = removed.mark
-      FROM (SELECT sequence, mark FROM removed ORDER BY sequence DESC LIMIT 1) removed WHERE organization_id = v_organization_id
+    DELETE FROM log_entries WHERE organization_id = v_organization_id AND sequence = ANY (v_expired) AND NOT is_kept
+      RETURNING sequence, mark, job_id, position
+  ), results AS (
+    DELETE FROM job_videos video USING removed WHERE video.job_id = removed.job_id AND video.position = removed.position
+      RETURNING video.job_id, video.sequence, video.mark, octet_length(video.entry) AS bytes
+  ), changed AS (
+    UPDATE jobs SET stored_bytes = stored_bytes - of_job.bytes, expired_sequence = greatest(expired_sequence, of_job.sequence),
+        expired_mark = CASE WHEN of_job.sequence > expired_sequence THEN of_job.mark ELSE expired_mark END
+      FROM (SELECT job_id, sum(bytes) AS bytes, max(sequence) AS sequence, (array_agg(mark ORDER BY sequence DESC))[1] AS mark
+              FROM results GROUP BY job_id) of_job
+      WHERE id = of_job.job_id
   )
-  SELECT count(*) INTO v_removed FROM removed;
-  UPDATE organization_logs SET remove_at = (
-      SELECT expires_at FROM log_entries WHERE organization_id = v_organization_id ORDER BY sequence LIMIT 1)
+  SELECT count(*) AS entries, max(sequence) AS sequence, (array_agg(mark ORDER BY sequence DESC))[1] AS mark
+    INTO v_removed FROM removed;
+  UPDATE organization_logs SET expired_sequence = greatest(expired_sequence, v_removed.sequence),
+      expired_mark = CASE WHEN v_removed.sequence > expired_sequence THEN v_removed.mark ELSE expired_mark END,
+      remove_at = (SELECT min(expires_at) FROM log_entries WHERE organization_id = v_organization_id AND NOT is_kept)
     WHERE organization_id = v_organization_id;
-  RETURN greatest(v_removed, 1);
+  RETURN greatest(v_removed.entries, 1);
 END $$;

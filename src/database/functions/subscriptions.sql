@@ -111,26 +111,3 @@ BEGIN
     ORDER BY newest.sequence;
 END $$;
 DROP FUNCTION IF EXISTS subscription_upload_events(jobs, json[]);
-
--- Removes the results of a subscription that have expired, some rows at a time.
-CREATE OR REPLACE FUNCTION subscription_remove_batch(p_job jobs, p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  v_until timestamptz := clock_now() - make_interval(secs => p_job.results_seconds);
-  v_removed record;
-BEGIN
-  WITH oldest AS (
-    SELECT position, sequence, mark, octet_length(entry) AS bytes, decided_at FROM job_videos
-      WHERE job_id = p_job.id AND sequence > p_job.expired_sequence ORDER BY sequence LIMIT p_rows_max
-  ), removed AS (
-    DELETE FROM job_videos video USING oldest WHERE video.job_id = p_job.id AND video.position = oldest.position AND oldest.decided_at <= v_until
-      RETURNING oldest.sequence, oldest.mark, oldest.bytes
-  )
-  SELECT count(*) AS videos, max(sequence) AS sequence, (array_agg(mark ORDER BY sequence DESC))[1] AS mark,
-         coalesce(sum(bytes), 0) AS bytes INTO v_removed FROM removed;
-  UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes,
-      expired_sequence = coalesce(v_removed.sequence, expired_sequence), expired_mark = coalesce(v_removed.mark, expired_mark),
-      remove_at = (SELECT decided_at + make_interval(secs => results_seconds) FROM job_videos
-                     WHERE job_id = p_job.id AND sequence > p_job.expired_sequence ORDER BY sequence LIMIT 1)
-    WHERE id = p_job.id;
-  RETURN greatest(v_removed.videos, 1);
-END $$;

@@ -6,9 +6,11 @@ export interface ResultCursor {
   sequence: number;
   /** Null for the beginning, and in a cursor of version 1.0, which is the number alone. */
   mark: string | null;
+  /** Up to which number its reader knows what has expired: kept results are stored between those that have. */
+  expired: number;
 }
 
-const FORM = /^(0|[1-9][0-9]{0,14})(?:\.([A-Za-z0-9_-]{8}))?$/;
+const FORM = /^(0|[1-9][0-9]{0,14})(?:\.([A-Za-z0-9_-]{8}))?(?:~([1-9][0-9]{0,14}))?$/;
 
 /** A field with a cursor. Version 1.0 wrote it as a number. */
 export const CURSOR_KIND: Kind = {
@@ -22,18 +24,18 @@ export const CURSOR_KIND: Kind = {
 
 /** @param text which `CURSOR_KIND` accepts */
 export function readResultCursor(text: string): ResultCursor {
-  const [, sequence, mark = null] = FORM.exec(text) ?? [];
-  return { sequence: Number(sequence), mark };
+  const [, sequence, mark = null, expired] = FORM.exec(text) ?? [];
+  return { sequence: Number(sequence), mark, expired: Number(expired ?? sequence) };
 }
 
-export function writeResultCursor({ sequence, mark }: ResultCursor): string {
-  return mark === null ? String(sequence) : `${sequence}.${mark}`;
+export function writeResultCursor({ sequence, mark, expired }: ResultCursor): string {
+  return `${sequence}${mark === null ? '' : `.${mark}`}${expired > sequence ? `~${expired}` : ''}`;
 }
 
 /** Results after the cursor have expired, so that a reader would miss them. */
 export class CursorExpiredError extends DomainError {
   /**
-   * @param oldest the cursor before the oldest result that is stored
+   * @param oldest the cursor before the oldest result after it that is stored
    * @param expired how many results after the cursor have expired
    */
   constructor(oldest: string, expired: number) {
@@ -62,9 +64,17 @@ export class CursorUnknownError extends DomainError {
 export interface ResultsBounds {
   last: number;
   /** The last one that has expired. */
-  expired: ResultCursor;
-  /** Of the result with the number of the reader's cursor; null when it is not stored. */
-  markAtCursor: string | null;
+  expired: { sequence: number; mark: string | null };
+  /** The last one that is stored up to the reader's cursor. */
+  stored: { sequence: number; mark: string | null } | null;
+  /** How many have expired that the reader does not know of. */
+  lost: number;
+}
+
+/** SQL: how many results up to `expired` have expired after the number that a parameter has; of a reader without a cursor none. */
+export function lostAfter(parameter: string, expired: string, results: string): string {
+  return `CASE WHEN ${expired} > ${parameter}::bigint THEN ${expired} - ${parameter}::bigint
+    - (SELECT count(*) ${results} AND sequence > ${parameter}::bigint AND sequence <= ${expired}) ELSE 0 END::double precision`;
 }
 
 /**
@@ -73,14 +83,17 @@ export interface ResultsBounds {
  * @param after undefined for the oldest result that is stored
  * @throws CursorExpiredError | CursorUnknownError
  */
-export function placeOf(after: ResultCursor | undefined, bounds: ResultsBounds): ResultCursor {
-  const { last, expired, markAtCursor } = bounds;
-  if (after === undefined) return expired;
+export function placeOf(after: ResultCursor | undefined, { last, expired, stored, lost }: ResultsBounds): ResultCursor {
+  const beginning = { sequence: 0, mark: null, expired: expired.sequence };
+  if (after === undefined) return beginning;
   const { sequence, mark } = after;
-  const oldest = writeResultCursor(expired);
-  if (sequence < expired.sequence) throw new CursorExpiredError(oldest, expired.sequence - sequence);
-  const stored = sequence === expired.sequence ? expired.mark : markAtCursor;
-  // Where the former results and the present ones part cannot be known.
-  if (sequence > last || (mark !== null && mark !== stored)) throw new CursorUnknownError(oldest);
-  return { sequence, mark: stored };
+  // Nothing is stored between that and the cursor.
+  const oldest = { ...beginning, ...stored };
+  if (lost > 0) throw new CursorExpiredError(writeResultCursor(oldest), lost);
+  const known = [stored, expired].find((result) => result?.sequence === sequence);
+  const isRemoved = !known && sequence < expired.sequence;
+  // Where the former results and the present ones part cannot be known, nor the mark of one that was removed.
+  if (Math.max(sequence, after.expired) > last || (mark !== null && mark !== known?.mark))
+    throw new CursorUnknownError(writeResultCursor(isRemoved ? oldest : beginning));
+  return { ...beginning, sequence, mark: known?.mark ?? null };
 }

@@ -7,7 +7,8 @@ import { fromJson } from '../../transcripts/cache/keyed-codec.js';
 import type { TranscriptText } from '../../transcripts/cache/transcript-text.js';
 import type { Labels } from '../dto/labels.js';
 import { isWanted, wantedValues, type ListFilter } from '../list-filter.js';
-import { placeOf, readResultCursor, writeResultCursor, type ResultCursor, type ResultsBounds } from './cursor.js';
+import { type KeptTextRow, textOfRow } from '../../transcripts/kept/kept-texts.js';
+import { lostAfter, placeOf, readResultCursor, writeResultCursor, type ResultsBounds } from './cursor.js';
 import {
   READ_BYTES_MAX,
   storedEntry,
@@ -25,7 +26,10 @@ interface BoundsRow {
   last_sequence: number | null;
   expired_sequence: number | null;
   expired_mark: string | null;
-  mark_at_cursor: string | null;
+  /** Up to the cursor. */
+  stored_sequence: number | null;
+  stored_mark: string | null;
+  lost: number;
   /** The last row that was looked at. */
   scanned_sequence: number | null;
   scanned_mark: string | null;
@@ -38,16 +42,19 @@ type FeedRow = BoundsRow &
     | { [Name in keyof EntryRow]: null }
   );
 
-/** $2 the number after which it begins, $3 count, $4 bytes, $5 rows of the log, $6 and $7 as `isWanted` has them. */
+/**
+ * $2 the number after which it begins, $3 up to which the reader knows what has expired, $4 count, $5 bytes, $6 rows of the log, $7 and $8
+ * as `isWanted` has them.
+ */
 const FEED = `
-  WITH bounds AS MATERIALIZED (SELECT * FROM log_bounds($1)), scanned AS MATERIALIZED (
+  WITH scanned AS MATERIALIZED (
     SELECT sequence, mark, job_id, position FROM log_entries
-      WHERE organization_id = $1 AND sequence > greatest($2::bigint, (SELECT expired_sequence FROM bounds)) ORDER BY sequence LIMIT $5
+      WHERE organization_id = $1 AND sequence > $2::bigint ORDER BY sequence LIMIT $6
   ), matching AS MATERIALIZED (
     SELECT scanned.*, octet_length(video.entry) AS bytes
-      FROM scanned JOIN jobs job ON job.id = scanned.job_id AND job.deleted_at IS NULL AND ${isWanted('$6', '$7')}
+      FROM scanned JOIN jobs job ON job.id = scanned.job_id AND job.deleted_at IS NULL AND ${isWanted('$7', '$8')}
         JOIN job_videos video ON video.job_id = scanned.job_id AND video.position = scanned.position AND video.entry IS NOT NULL
-      ORDER BY scanned.sequence LIMIT $3
+      ORDER BY scanned.sequence LIMIT $4
   ), page AS (
     SELECT *, sum(bytes) OVER (ORDER BY sequence) - bytes AS bytes_before FROM matching
   ), entries AS (
@@ -55,13 +62,16 @@ const FEED = `
            job.id AS subscription_id, job.channel, job.labels
       FROM page JOIN jobs job ON job.id = page.job_id
         JOIN job_videos video ON video.job_id = page.job_id AND video.position = page.position
-      WHERE page.bytes_before < $4
+      WHERE page.bytes_before < $5
   )
-  SELECT bounds.last_sequence::double precision, bounds.expired_sequence::double precision, bounds.expired_mark,
-         (SELECT mark FROM log_entries WHERE organization_id = $1 AND sequence = $2::bigint) AS mark_at_cursor,
+  SELECT log.last_sequence::double precision, log.expired_sequence::double precision, log.expired_mark,
+         stored.sequence::double precision AS stored_sequence, stored.mark AS stored_mark,
+         ${lostAfter('$3', 'log.expired_sequence', 'FROM log_entries WHERE organization_id = $1')} AS lost,
          reached.sequence::double precision AS scanned_sequence, reached.mark AS scanned_mark,
          (SELECT count(*)::integer FROM matching) AS matched, entries.*
-    FROM (SELECT) one LEFT JOIN bounds ON true LEFT JOIN entries ON true
+    FROM (SELECT) one LEFT JOIN organization_logs log ON organization_id = $1 LEFT JOIN entries ON true
+      LEFT JOIN (SELECT sequence, mark FROM log_entries WHERE organization_id = $1 AND sequence <= $2::bigint
+                   ORDER BY sequence DESC LIMIT 1) stored ON true
       LEFT JOIN (SELECT sequence, mark FROM scanned ORDER BY sequence DESC LIMIT 1) reached ON true
     ORDER BY entries.sequence`;
 
@@ -84,8 +94,7 @@ export interface NewestEntry {
 /** Entries with a transcript that a reader of feeds gets. */
 const NEWEST_MAX = 50;
 
-const IS_SHOWN = `
-  job.deleted_at IS NULL AND video.state = 'succeeded' AND video.decided_at + make_interval(secs => job.results_seconds) > (SELECT clock_now())`;
+const IS_SHOWN = "job.deleted_at IS NULL AND video.state = 'succeeded'";
 
 /** $1 organization, $2 subscription, $3 label as `isWanted` has it, $4 count, $5 rows of the log. A filter is of few subscriptions. */
 const NEWEST = `
@@ -97,7 +106,7 @@ const NEWEST = `
     UNION ALL
     SELECT job.id, video.position FROM jobs job CROSS JOIN LATERAL (
         SELECT position FROM job_videos
-          WHERE job_id = job.id AND sequence > job.expired_sequence AND state = 'succeeded' ORDER BY sequence DESC LIMIT $4) video
+          WHERE job_id = job.id AND sequence IS NOT NULL AND state = 'succeeded' ORDER BY sequence DESC LIMIT $4) video
       WHERE job.organization_id = $1 AND job.check_seconds IS NOT NULL AND ($2::text IS NOT NULL OR $3::jsonb IS NOT NULL)
         AND ($2::text IS NULL OR job.id = $2) AND ${isWanted('$3', 'NULL')}
   )
@@ -108,7 +117,7 @@ const NEWEST = `
 
 /** $1 the subscription, $2 the place in its list. */
 const TEXT = `
-  SELECT sequence, mark, entry, entry_bytes, entry_crc FROM job_videos WHERE job_id = $1 AND position = $2 AND entry IS NOT NULL`;
+  SELECT entry, entry_bytes, entry_crc FROM job_videos WHERE job_id = $1 AND position = $2 AND entry IS NOT NULL`;
 
 /** Reads the feed of an organization: the entries of all of its subscriptions, in the order in which they became final. */
 @Injectable()
@@ -124,16 +133,20 @@ export class FeedService {
     const cursor = after === undefined ? undefined : readResultCursor(after);
     if (cursor && cursor.mark === null && cursor.sequence > 0)
       throw invalidField('after', 'after must be the "next" value of a page of the feed, or 0.');
-    const values = [organizationId, cursor?.sequence ?? 0, limit, READ_BYTES_MAX, SCANNED_MAX, ...wantedValues(filter)];
+    const place = [cursor?.sequence ?? 0, cursor?.expired ?? null];
+    const values = [organizationId, ...place, limit, READ_BYTES_MAX, SCANNED_MAX, ...wantedValues(filter)];
     const rows = await queryWithDeadline<[FeedRow, ...FeedRow[]]>(this.database, FEED, values);
     const [first] = rows;
     const bounds = boundsOf(first);
-    const place = placeOf(cursor, bounds);
-    const entries = rows.flatMap((row) => (row.sequence === null ? [] : feedEntry(row)));
+    const begin = placeOf(cursor, bounds);
+    const entries = rows.flatMap((row) => (row.sequence === null ? [] : feedEntry(row, begin.expired)));
     const isWhole = entries.length === first.matched && first.matched < limit;
-    const end = (isWhole ? scannedBy(first) : cursorOf(rows.at(-1) ?? first)) ?? place;
+    const { sequence, mark } = isWhole
+      ? { sequence: first.scanned_sequence, mark: first.scanned_mark }
+      : (rows.at(-1) ?? first);
+    const end = sequence === null ? begin : { ...begin, sequence, mark };
     const hasMore = end.sequence < bounds.last;
-    return { entries, after: writeResultCursor(place), next: writeResultCursor(end), hasMore, endsPage: isWhole };
+    return { entries, after: writeResultCursor(begin), next: writeResultCursor(end), hasMore, endsPage: isWhole };
   }
 
   /** Finds the newest entries that have a transcript, newest first. */
@@ -147,24 +160,24 @@ export class FeedService {
 
   /** Reads the text of an entry; undefined when it was deleted meanwhile. */
   async text({ subscriptionId, position }: NewestEntry): Promise<TranscriptText | undefined> {
-    const [row] = await queryWithDeadline<EntryRow[]>(this.database, TEXT, [subscriptionId, position]);
-    return row && storedEntry(row, {})[0]?.text;
+    const [row] = await queryWithDeadline<KeptTextRow[]>(this.database, TEXT, [subscriptionId, position]);
+    return row && textOfRow(row);
   }
 }
 
-function boundsOf({ last_sequence, expired_sequence, expired_mark, mark_at_cursor }: BoundsRow): ResultsBounds {
-  const expired = { sequence: expired_sequence ?? 0, mark: expired_mark };
-  return { last: last_sequence ?? 0, expired, markAtCursor: mark_at_cursor };
+function boundsOf(row: BoundsRow): ResultsBounds {
+  const { stored_sequence: sequence, stored_mark: mark } = row;
+  return {
+    last: row.last_sequence ?? 0,
+    expired: { sequence: row.expired_sequence ?? 0, mark: row.expired_mark },
+    stored: sequence === null ? null : { sequence, mark },
+    lost: row.lost,
+  };
 }
 
-const cursorOf = ({ sequence, mark }: Pick<FeedRow, 'sequence' | 'mark'>): ResultCursor | undefined =>
-  sequence === null ? undefined : { sequence, mark };
-
-const scannedBy = ({ scanned_sequence: sequence, scanned_mark: mark }: BoundsRow) => cursorOf({ sequence, mark });
-
-function feedEntry(row: Extract<FeedRow, EntryRow>): StoredEntry[] {
+function feedEntry(row: Extract<FeedRow, EntryRow>, expired: number): StoredEntry[] {
   const { subscription_id: subscriptionId, channel: stored, labels } = row;
-  return storedEntry(row, { subscriptionId, channel: channelOf(stored), labels });
+  return storedEntry(row, expired, { subscriptionId, channel: channelOf(stored), labels });
 }
 
 const channelOf = (stored: string | null): Channel | null =>

@@ -1,5 +1,6 @@
 import type { Channel } from '../../domain/transcript.js';
 import type { TranscriptText } from '../../transcripts/cache/transcript-text.js';
+import { type KeptTextRow, textOfRow } from '../../transcripts/kept/kept-texts.js';
 import type { Labels } from '../dto/labels.js';
 import { writeResultCursor } from './cursor.js';
 
@@ -42,17 +43,21 @@ export interface ResultsPart {
 /** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
 export const READ_BYTES_MAX = 8 * 1024 * 1024;
 
-export interface EntryRow {
+export interface EntryRow extends KeptTextRow {
   sequence: number;
   mark: string | null;
-  entry: Buffer;
-  entry_bytes: number;
-  entry_crc: string;
 }
 
-/** The entry of a row; none of the row that the statement returns for results without any. */
-export function storedEntry(row: EntryRow | { [Name in keyof EntryRow]: null }, facts: EntryFacts): StoredEntry[] {
+/**
+ * The entry of a row; none of the row that the statement returns for results without any.
+ *
+ * @param expired the number of the last result that has expired
+ */
+export function storedEntry(
+  row: EntryRow | { [Name in keyof EntryRow]: null },
+  expired: number,
+  facts: EntryFacts,
+): StoredEntry[] {
   if (row.sequence === null) return [];
-  const { entry: deflated, entry_bytes: jsonBytes, entry_crc } = row;
-  return [{ cursor: writeResultCursor(row), facts, text: { deflated, jsonBytes, crc32: Number(entry_crc) } }];
+  return [{ cursor: writeResultCursor({ ...row, expired }), facts, text: textOfRow(row) }];
 }

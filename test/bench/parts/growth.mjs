@@ -46,7 +46,7 @@ const NOT_CALLED = `
     LEFT JOIN pg_stat_user_functions called ON called.funcid = function.oid
     WHERE pronamespace = 'public'::regnamespace AND lanname = 'plpgsql' AND called.calls IS NULL
       -- They need an identity provider, a limit that is reached, a lease that has ended, or results that have expired.
-      AND proname NOT IN ('token_client_add', 'quota_announce', 'quota_room', 'subscription_remove_batch') ORDER BY 1`;
+      AND proname NOT IN ('token_client_add', 'quota_announce', 'quota_room') ORDER BY 1`;
 const TABLES = `
   SELECT relname AS name, n_live_tup::double precision AS rows, pg_table_size(relid) / 1e6 AS table_mb,
          pg_indexes_size(relid) / 1e6 AS indexes_mb
