@@ -222,11 +222,20 @@ describe('the page of the library', () => {
     await signIn((await service.organization()).key);
     await untilTitled('New uploads of followed channels');
     await page.evaluate(RELEASE);
-    await page.evaluate('location.hash = "constructor"');
+    await page.evaluate('location.hash = "search"');
     await untilSearching();
     await use('New');
     await untilTitled('New uploads of followed channels');
     expect(await links()).toEqual([]);
+  });
+
+  it('shows the search for a URL that names no page', async () => {
+    await signIn();
+    await untilSearching();
+    await use('New');
+    await untilTitled('New uploads of followed channels');
+    await page.evaluate('location.hash = "constructor"');
+    await untilSearching();
   });
 
   it('stays signed in with the second key when the first one is refused later', async () => {
