@@ -163,6 +163,33 @@ describe('a channel that many follow', () => {
     },
   );
 
+  it('is checked for all while the rows of one organization are held, which delays only who takes what it found', async () => {
+    const [one, other] = [await followed('@tidewater'), await followed('@tidewater')];
+    const [first] = youtube().publish({ channel: '@tidewater' });
+    await check(other);
+    await steps.pass(60);
+    const [second] = youtube().publish({ channel: '@tidewater' });
+    const holding = new Client({ connectionString: steps.service.databaseUrl });
+    await holding.connect();
+    const source = () => steps.service.query('SELECT next_check_at > clock_now() AS is_checked, setbacks FROM sources');
+    try {
+      await holding.query('BEGIN');
+      const held = await holding.query('SELECT FROM job_queues WHERE organization_id = $1 FOR UPDATE', [
+        one.organization.id,
+      ]);
+      expect(held.rowCount).toBe(1);
+      await other.dueNow();
+      await steps.steps(1);
+      expect(await source()).toEqual([{ is_checked: true, setbacks: 0 }]);
+    } finally {
+      await holding.end();
+    }
+    await steps.pass(30);
+    await steps.finish();
+    expect(await source()).toEqual([{ is_checked: true, setbacks: 0 }]);
+    for (const run of [one, other]) expect(await run.feedIds()).toEqual([first, second]);
+  });
+
   it('is not forgotten while one follows it, and removed with the last', async () => {
     const [one, other] = [await followed('@tidewater'), await followed('@tidewater')];
     const sources = () => steps.service.query('SELECT id FROM sources');

@@ -48,7 +48,7 @@ export class SourceRunner {
       try {
         const { held, found } = source.isCheck
           ? await this.check(source, stop)
-          : { held: await this.store.spread(source), found: 0 };
+          : { held: await this.store.turn(source), found: 0 };
         const result = held ? 'committed' : 'lost';
         const durationMs = Math.round(performance.now() - startedAtMs);
         const facts = { sourceId: source.id, work: source.isCheck ? 'check' : 'turn', result, durationMs };
@@ -58,8 +58,9 @@ export class SourceRunner {
         if (!stop.aborted) logFailure(this.logger, { event: 'source_failed', sourceId: source.id }, error);
         const restartList = error instanceof ContinuationRejectedError;
         const failure = failureOf(source, { type: stop.aborted ? 'stopped' : 'failed', restartList });
+        const stored = source.isCheck ? this.fail(source, failure) : this.store.postponeTurn(source);
         // Without the database its claim ends by itself.
-        await this.fail(source, failure).catch(() => undefined);
+        await stored.catch(() => undefined);
       }
     });
   }
