@@ -174,7 +174,7 @@ export const VARIABLES = z.object({
     .describe('subscriptions of an organization, beyond which 429'),
   SUBSCRIPTION_RESULTS_TTL_HOURS: wholeNumber(1, 87_600)
     .default(168)
-    .describe('hours for which a result of a subscription is stored'),
+    .describe('hours for which a result of a subscription is stored; longer when its text is kept'),
   JOB_RESULTS_MAX_MEGABYTES: wholeNumber(1, 100_000_000)
     .default(10_000)
     .describe('stored results of an organization, beyond which it cannot create or resume a job: 429'),

@@ -215,7 +215,8 @@ export class JobStore<Dto extends { id: string; createdAt: string }, Row extends
     const entries = rows.flatMap((row) =>
       storedEntry(row, place.expired, isJob && row.position !== null ? { position: row.position } : {}),
     );
-    const hasMore = (rows.at(-1)?.sequence ?? place.sequence) < last;
+    // What follows the last one that is stored has expired.
+    const hasMore = entries.length > 0 && (rows.at(-1)?.sequence ?? last) < last;
     const begin = writeResultCursor(place);
     return {
       ...{ owner: this.variant.toDto(first), entries, after: begin, next: entries.at(-1)?.cursor ?? begin },

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { migrateDatabase } from '../../src/database/data-source.js';
+import { SliceRepository } from '../../src/jobs/work/slice.repository.js';
 import { generateKey, hashKey } from '../../src/organizations/api-key.js';
 import { GzipMember } from '../../src/transcripts/cache/gzip-member.js';
 import { channelByPath } from '../fake-youtube/catalogue/catalogue.js';
@@ -299,6 +300,58 @@ it('stored entries of subscriptions get marks and a place in the log, and a read
     const expired = await upgraded.get(`/subscriptions/${two}/results?after=5`, KEY);
     expect(expired.body.error).toMatchObject({ code: 'results_expired', oldest: '0~7', expired: 2 });
     expect((await upgraded.get(`/subscriptions/${one}/results?after=4`, KEY)).body.error.code).toBe('cursor_unknown');
+  } finally {
+    await upgraded.close();
+  }
+});
+
+it('entries whose texts are kept stay in the feed, and a result whose entry was removed before it is removed', async () => {
+  const id = `sub_${'kept'.padStart(22, '0')}`;
+  const ids = ['keptvideo01', 'latevideo02', 'lostvideo03'];
+  const { deflated, jsonBytes, crc32 } = GzipMember.join([JSON.stringify({ ok: true })]);
+  const entry = `${bytes(deflated)}, ${jsonBytes}, ${crc32}`;
+  const videos = ids.map(
+    (videoId, index) => `('${id}', ${index + 1}, '${videoId}', '{}', 'succeeded', false, ${entry}, ${index + 1},
+    'mark000${index + 1}', now() - interval '8 days')`,
+  );
+  const logged = ids.slice(0, 2).map(
+    (videoId, index) => `('org_old', ${index + 1}, 'mark000${index + 1}', '${id}', ${index + 1},
+    now() - interval '1 day', '{"videoId": "${videoId}"}')`,
+  );
+  const upgraded = await startService({
+    environment: { JOB_CONCURRENCY: 0 },
+    databaseUrl: async (url) => {
+      const before = await SchemaFolder.ofTablesBefore('kept-entries');
+      await migrateDatabase(url, before.path);
+      await before.delete();
+      await runQuery(
+        url,
+        `INSERT INTO organizations (id, name, plan, keeps) VALUES ('org_old', 'Saltmarsh', 'pro', true);
+         INSERT INTO api_keys (id, organization_id, name, prefix, hash)
+           VALUES ('key_old', 'org_old', 'Server', 'ctk_old', ${bytes(hashKey(KEY))});
+         INSERT INTO jobs (id, organization_id, key_id, request, results_seconds, state, created_at, total, succeeded, fetched, check_seconds,
+                           last_position, stored_bytes, remove_at)
+           VALUES ('${id}', 'org_old', 'key_old', '{"channel": "@tidewater", "keep": true, "checkMinutes": 60}', 604800, 'running',
+                   now() - interval '9 days', 3, 3, 3, 3600, 3, ${3 * deflated.length}, now());
+         INSERT INTO job_videos (job_id, position, video_id, upload, state, cached, entry, entry_bytes, entry_crc, sequence, mark, decided_at)
+           VALUES ${videos.join()};
+         INSERT INTO log_entries (organization_id, sequence, mark, job_id, position, expires_at, event) VALUES ${logged.join()};
+         INSERT INTO organization_logs (organization_id, last_sequence, remove_at) VALUES ('org_old', 3, now());
+         INSERT INTO library_texts (organization_id, video_id, languages, choices, labels, published_at, video, entry, entry_bytes, entry_crc,
+                                    stored_bytes, kept_at)
+           VALUES ('org_old', '${ids[0]}', '{en}', '{}', '{}', now(), '{}', ${entry}, 1, now())`,
+      );
+      return url;
+    },
+  });
+  try {
+    while ((await upgraded.app.get(SliceRepository).removeBatch()) > 0);
+    const { next } = (await upgraded.get('/feed', KEY)).body as { next: string };
+    expect(next).toBe('1.mark0001~2');
+    const stored = 'SELECT video_id, stored_bytes::int, expired_sequence FROM job_videos JOIN jobs ON id = job_id';
+    expect(await upgraded.query(stored)).toEqual([
+      { video_id: ids[0], stored_bytes: deflated.length, expired_sequence: 3 },
+    ]);
   } finally {
     await upgraded.close();
   }

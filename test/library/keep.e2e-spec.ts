@@ -39,6 +39,8 @@ async function usageOf(key: string): Promise<{ used: number; library: { videos: 
   return (await service.get('/usage', key)).body as Awaited<ReturnType<typeof usageOf>>;
 }
 
+const jsonOf = (key: string) => ({ Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' });
+
 const transcript = (from: TestService, key: string, videoId: string, query = '') =>
   from.get(`/videos/${videoId}/transcript${query}`, key);
 
@@ -167,6 +169,37 @@ describe('a subscription', () => {
     await onSubscriptions(service, key, 'POST', `/${id}/check`);
     await until(async () => (await subscription()).summary.succeeded === 4);
     expect(await kept(key)).toHaveLength(3);
+  });
+
+  it('that keeps from now on has what is stored in the feed for as long as the text is kept, also one that another has kept', async () => {
+    const { key, id: organizationId } = await service.organization();
+    await done(key, { channel: '@tidewater', limit: 1, keep: true });
+    const { id } = await follow(service, key, { channel: '@tidewater', start: 3 });
+    const results = async () => (await service.get('/feed', key)).body.results as { videoId: string }[];
+    await until(async () => (await results()).length === 3);
+    const ids = (await results()).map(({ videoId }) => videoId);
+    await onSubscriptions(service, key, 'PATCH', `/${id}`, { keep: true });
+    await until(async () => (await kept(key)).length === 3);
+    await until(async () => (await service.query('SELECT FROM library_backlog')).length === 0);
+    const expire = `
+      UPDATE log_entries SET expires_at = clock_now() WHERE organization_id = '${organizationId}';
+      UPDATE organization_logs SET remove_at = clock_now() WHERE organization_id = '${organizationId}'`;
+    const expired = async () => {
+      await service.query(expire);
+      const due = `SELECT FROM organization_logs WHERE organization_id = '${organizationId}' AND remove_at IS NOT NULL`;
+      await until(async () => (await service.query(due)).length === 0);
+    };
+    await expired();
+    expect((await results()).map(({ videoId }) => videoId)).toEqual(ids);
+    expect((await deleteFromLibrary(service, key, `/videos/${ids[1]}`)).status).toBe(204);
+    await expired();
+    expect((await results()).map(({ videoId }) => videoId)).toEqual([ids[0], ids[2]]);
+    const link = (await service.request('POST', '/feed-links', jsonOf(key), '{}')).body as { url: string };
+    const feed = await service.request('GET', new URL(link.url).pathname.replace(/[.]atom$/, '.json'));
+    expect((feed.body as { items: { url: string }[] }).items.map(({ url }) => url.slice(-11))).toEqual([
+      ids[2],
+      ids[0],
+    ]);
   });
 
   it('keeps entries of before from their stored form, when nothing is cached', async () => {

@@ -223,6 +223,8 @@ describe('the feed', () => {
     expect((await results(kept)).map(({ videoId }) => videoId)).toEqual([first, second, third]);
     expect((await get(`/subscriptions/${kept}/results?after=0`)).status).toBe(200);
     expect(await results(other)).toEqual([]);
+    for (const path of [`/subscriptions/${other}/results`, '/feed?channel=@3-videos-no-75'])
+      expect(linesOf((await get(path, { Accept: 'application/x-ndjson' })).text)).toMatchObject([{ type: 'summary' }]);
   });
 
   it('loses an entry with its text, and a reader there goes on without a second one', async () => {
@@ -265,7 +267,8 @@ describe('the feed', () => {
     expect((await feed()).results).toHaveLength(2);
     await steps.pass(WEEK);
     await steps.remove();
-    expect((await feed()).results).toEqual([]);
+    const { text } = await get('/feed', { Accept: 'application/x-ndjson' });
+    expect(linesOf(text)).toEqual([{ type: 'summary', next: '0~2' }]);
   });
 });
 

@@ -145,7 +145,8 @@ export class FeedService {
       ? { sequence: first.scanned_sequence, mark: first.scanned_mark }
       : (rows.at(-1) ?? first);
     const end = sequence === null ? begin : { ...begin, sequence, mark };
-    const hasMore = end.sequence < bounds.last;
+    // What follows the last one that is stored has expired.
+    const hasMore = first.scanned_sequence !== null && end.sequence < bounds.last;
     return { entries, after: writeResultCursor(begin), next: writeResultCursor(end), hasMore, endsPage: isWhole };
   }
 
