@@ -1,10 +1,12 @@
 // Installs the packages for callers from their tarballs into fresh projects and uses them against the demo whose log is given,
 // which must also receive messages over TCP.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+import pLimit from 'p-limit';
 
 const PROJECT = join(import.meta.dirname, '..');
 const BIN = join(PROJECT, 'node_modules/.bin');
@@ -12,8 +14,11 @@ const log = readFileSync(process.argv[2], 'utf8');
 const [, baseUrl] = /"(http:\/\/[^/"]+)\/channels/.exec(log);
 const [, apiKey] = /Pro key:\s+(ctk_\S+)/.exec(log);
 const folder = mkdtempSync(join(tmpdir(), 'channel-transcripts-packages-'));
-const npm = (args, cwd) =>
-  execFileSync('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error'], { cwd, encoding: 'utf8' });
+const run = promisify(execFile);
+const npm = async (args, cwd) =>
+  (await run('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error'], { cwd })).stdout;
+/** Each spends half of its time on one core and half on the registry. */
+const PROJECTS_AT_A_TIME = 3;
 
 /** Each version with the kind of modules of its new projects. */
 const NEST = {
@@ -109,41 +114,50 @@ function pack() {
 }
 
 /** Publishing from the folder would send the same files as the packed ones. */
-function comparePublished(path, tarball) {
-  const published = JSON.parse(npm(['publish', '--dry-run', '--json', '--access', 'public'], join(PROJECT, path)));
+async function comparePublished(path, tarball) {
+  const published = JSON.parse(
+    await npm(['publish', '--dry-run', '--json', '--access', 'public'], join(PROJECT, path)),
+  );
   const { files } = published.files ? published : Object.values(published)[0];
   const packed = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
   assert.ok(packed.includes('package/dist/esm/index.js') && packed.includes('package/dist/cjs/index.d.ts'), path);
   assert.deepEqual(files.map((file) => `package/${file.path}`).sort(), packed.sort(), path);
 }
 
+/** Installs the tarballs into a fresh project, compiles its program and runs it. */
+async function tryProject({ name, extension, program, install, prints }, tarballs) {
+  const cwd = join(folder, name);
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, 'package.json'), '{ "private": true }\n');
+  writeFileSync(join(cwd, `main.${extension}`), program);
+  await npm(['install', '--ignore-scripts', ...tarballs, ...install, ...SHARED], cwd);
+  const options = ['--strict', '--module', 'nodenext', '--target', 'es2022', '--types', 'node', '--skipLibCheck'];
+  if (install.length > 0) options.push('--experimentalDecorators', '--emitDecoratorMetadata');
+  // What does not compile is in the output.
+  await run(join(cwd, 'node_modules/.bin/tsc'), [...options, `main.${extension}`], { cwd }).catch((error) => {
+    throw new Error(`${name}: ${error.stdout}${error.stderr}`);
+  });
+  const { stdout } = await run(process.execPath, [`main.${extension.replace('ts', 'js')}`], {
+    cwd,
+    env: { ...process.env, TRANSCRIPTS_URL: baseUrl, TRANSCRIPTS_KEY: apiKey },
+  });
+  assert.deepEqual(stdout.trim().split('\n'), prints, name);
+  console.log(`${name}: installed from its tarball, compiled and used`);
+}
+
 try {
   const packed = pack();
   const [client, nest] = packed;
-  comparePublished('clients/typescript', client);
-  comparePublished('clients/nest', nest);
+  await comparePublished('clients/typescript', client);
+  await comparePublished('clients/nest', nest);
   for (const file of packed) {
     execFileSync(join(BIN, 'publint'), ['--strict', file], { cwd: PROJECT, stdio: 'inherit' });
     execFileSync(join(BIN, 'attw'), [file, '--quiet'], { cwd: PROJECT, stdio: 'inherit' });
   }
-  for (const { name, extension, program, install, prints } of PROJECTS) {
-    const cwd = join(folder, name);
-    mkdirSync(cwd);
-    writeFileSync(join(cwd, 'package.json'), '{ "private": true }\n');
-    writeFileSync(join(cwd, `main.${extension}`), program);
-    const tarballs = install.length === 0 ? [client] : packed;
-    npm(['install', '--ignore-scripts', ...tarballs, ...install, ...SHARED], cwd);
-    const options = ['--strict', '--module', 'nodenext', '--target', 'es2022', '--types', 'node', '--skipLibCheck'];
-    if (install.length > 0) options.push('--experimentalDecorators', '--emitDecoratorMetadata');
-    execFileSync(join(cwd, 'node_modules/.bin/tsc'), [...options, `main.${extension}`], { cwd, stdio: 'inherit' });
-    const printed = execFileSync(process.execPath, [`main.${extension.replace('ts', 'js')}`], {
-      cwd,
-      encoding: 'utf8',
-      env: { ...process.env, TRANSCRIPTS_URL: baseUrl, TRANSCRIPTS_KEY: apiKey },
-    });
-    assert.deepEqual(printed.trim().split('\n'), prints, name);
-    console.log(`${name}: installed from its tarball, compiled and used`);
-  }
+  const limit = pLimit(PROJECTS_AT_A_TIME);
+  await Promise.all(
+    PROJECTS.map((project) => limit(() => tryProject(project, project.install.length === 0 ? [client] : packed))),
+  );
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

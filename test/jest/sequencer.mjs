@@ -5,7 +5,7 @@ import Sequencer from '@jest/test-sequencer';
 const LONGEST = new Set(
   [
     ...['admin/cli-archive', 'cache/redis', 'process/service-process', 'docs/blocks', 'admin/cli-follow'],
-    ...['jobs/lists', 'subscriptions/uploads', 'channels/429', 'jobs/worker', 'subscriptions/sources', 'auth/keys'],
+    ...['jobs/lists', 'subscriptions/uploads', 'channels/429', 'jobs/worker', 'library/keep', 'auth/keys'],
     ...['admin/cli', 'youtube/whose-fault', 'jobs/results', 'subscriptions/checks', 'youtube/faults', 'jobs/quota'],
     ...['admin/cli-transcripts', 'admin/cli-folders', 'process/npm-scripts', 'proxy/failover', 'http/paths'],
     ...[

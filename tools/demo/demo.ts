@@ -10,9 +10,9 @@ import { setTimeout } from 'node:timers/promises';
 import { transformFile } from '@swc/core';
 import { startFakeYoutube } from '../../test/fake-youtube/fake-youtube.js';
 
-// Runs the whole service on one machine: the fake YouTube in this process, and the service and its commands as an operator
-// runs them. All data is in a temporary folder, which is deleted on Ctrl-C. With `--watch` and other options of Node, which the
-// service gets, it runs from dist-tools/src and starts again when that changes.
+// Runs the whole service on one machine: the fake YouTube in this process, and the service as an operator runs it.
+// All data is in a temporary folder, which is deleted on Ctrl-C. With `--watch` and other options of Node, which the service
+// gets, it runs from dist-tools/src and starts again when that changes.
 
 const PROJECT = join(import.meta.dirname, '../../..');
 const PREFERRED_PORT = 3000;
@@ -35,27 +35,21 @@ async function choosePort(host: string): Promise<string> {
   });
 }
 
-/** Runs an admin command and parses its JSON output. */
-async function command(environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Record<string, string>> {
-  const child = spawn(process.execPath, [join(PROJECT, 'dist/cli.js'), ...args, '--json'], {
-    env: environment,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let output = '';
-  for await (const chunk of child.stdout) output += String(chunk);
-  const code = child.exitCode ?? (await new Promise((resolve) => child.once('exit', resolve)));
-  if (code !== 0) throw new Error(`${args.join(' ')} failed with exit code ${String(code)}.`);
-  return JSON.parse(output) as Record<string, string>;
-}
-
 interface DemoOrganization {
   id: string;
   key: string;
 }
 
-async function organizationWithKey(environment: NodeJS.ProcessEnv, ...options: string[]): Promise<DemoOrganization> {
-  const { id = '' } = await command(environment, 'org', 'create', ...options);
-  const { key = '' } = await command(environment, 'key', 'issue', id, '--name', 'demo');
+/** Creates an organization over HTTP: the service runs already, and each command would be a process of its own. */
+async function organizationWithKey(base: string, token: string, organization: object): Promise<DemoOrganization> {
+  const create = async (path: string, body: object): Promise<{ id: string; key?: string }> => {
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+    const response = await fetch(`${base}/admin/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`POST /admin/${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as { id: string; key?: string };
+  };
+  const { id } = await create('organizations', organization);
+  const { key = '' } = await create(`organizations/${id}/keys`, { name: 'demo' });
   return { id, key };
 }
 
@@ -213,6 +207,7 @@ async function main(): Promise<void> {
     YOUTUBE_BASE_URL: fakeYoutube.url,
     HOST: host,
     PORT: await choosePort(host),
+    ADMIN_TOKEN: randomBytes(32).toString('hex'),
     WEBHOOK_SECRET_KEY: randomBytes(32).toString('hex'),
     // Receivers run on this machine, as that of docs/webhooks.md.
     WEBHOOK_ALLOW_PRIVATE: 'true',
@@ -260,17 +255,11 @@ async function main(): Promise<void> {
   try {
     const base = await waitUntilListening(service);
     print('3/4 Creating organizations: Pro plan, free plan, and Pro plan with a monthly limit of 2');
-    const pro = await organizationWithKey(environment, '--name', 'Demo Pro', '--plan', 'pro');
-    const free = await organizationWithKey(environment, '--name', 'Demo Free', '--plan', 'free');
-    const small = await organizationWithKey(
-      environment,
-      '--name',
-      'Demo Small',
-      '--plan',
-      'pro',
-      '--monthly-limit',
-      '2',
-    );
+    const create = (organization: object): Promise<DemoOrganization> =>
+      organizationWithKey(base, environment.ADMIN_TOKEN, organization);
+    const pro = await create({ name: 'Demo Pro', plan: 'pro' });
+    const free = await create({ name: 'Demo Free', plan: 'free' });
+    const small = await create({ name: 'Demo Small', plan: 'pro', monthlyLimit: 2 });
     print('4/4 Issued an API key for each');
     const passage = await passageOf(base, pro.key);
     printInstructions(base, fakeYoutube.url, environment.DATA_DIR, { pro, free, small }, passage);
