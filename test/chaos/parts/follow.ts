@@ -86,7 +86,7 @@ async function createCustomers(fleet: Fleet, url: string): Promise<Customer[]> {
   return customers;
 }
 
-/** Each organization follows each channel; the last one wants videos only, and one begins with the newest uploads. */
+/** Each organization follows each channel; the first one keeps texts, the last one wants videos only, and one begins with the newest uploads. */
 async function createFollowers(
   fleet: Fleet,
   customers: readonly Customer[],
@@ -94,7 +94,11 @@ async function createFollowers(
 ): Promise<Follower[]> {
   const followers: Follower[] = [];
   for (const customer of customers) {
-    const wanted = { start: 'now' as const, ...(customer === customers.at(-1) && { kinds: ['video'] as const }) };
+    const only = {
+      ...(customer === customers[0] && { keep: true }),
+      ...(customer === customers.at(-1) && { kinds: ['video'] as const }),
+    };
+    const wanted = { start: 'now' as const, ...only };
     for (const history of histories) followers.push(await Follower.create(fleet, customer, history, wanted));
   }
   const [customer, history] = [customers[1], histories[1]];
@@ -194,6 +198,7 @@ class FollowRun {
         'In every snapshot the counts of each subscription are those of its uploads, and the charges those of what was fetched',
         [...this.violations],
       ),
+      nothing('texts that are kept and not found, or stay in the feed without being kept', await this.wronglyKept()),
       nothing('complete calls that were charged anything but what they have fetched', await this.wronglyCharged()),
       nothing('jobs that were refused', this.acts.wrong),
       nothing('bugs in the logs', await this.bugs()),
@@ -208,6 +213,20 @@ class FollowRun {
       if (charged !== fetched) wrong.push(`${requestId} has fetched ${fetched} and was charged ${charged}`);
     }
     return wrong;
+  }
+
+  /** The organization that keeps must have each delivered text, and its entry in the feed for good; the others none. */
+  private async wronglyKept(): Promise<string[]> {
+    const { database, databaseUrl } = this.world;
+    const rows = await database.query(
+      databaseUrl,
+      `SELECT log.job_id || ' ' || video.video_id AS wrong
+         FROM log_entries log JOIN jobs job ON job.id = log.job_id JOIN job_videos video USING (job_id, position)
+         WHERE (video.state = 'succeeded' AND job.request::jsonb -> 'keep' = 'true') <> (log.is_kept AND EXISTS (
+           SELECT FROM library_texts text JOIN library_passages ON text_id = text.id
+             WHERE text.organization_id = log.organization_id AND text.video_id = video.video_id))`,
+    );
+    return rows.map(({ wrong }) => String(wrong));
   }
 
   private async bugs(): Promise<string[]> {

@@ -16,6 +16,7 @@ interface FeedEntry {
 export interface Wanted {
   start: 'now' | number;
   kinds?: readonly 'video'[];
+  keep?: boolean;
 }
 
 /** A subscription to a channel, with a reader of its feed that reads all the time. */
