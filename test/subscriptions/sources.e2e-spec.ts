@@ -199,6 +199,27 @@ describe('a channel that many follow', () => {
     for (const run of [one, other]) expect(await run.feedIds()).toEqual([first, second]);
   });
 
+  it('delivers a stream whose state changes while a later check reads the list and nobody has taken the stream yet', async () => {
+    const run = await followed('@tidewater');
+    const [other] = youtube().publish({ channel: '@tidewater' });
+    const [stream = ''] = youtube().publish({ channel: '@tidewater', as: 'live' });
+    const turnIn = (seconds: number) =>
+      steps.service.query(`UPDATE sources SET spread_at = clock_now() + interval '${seconds} seconds'`);
+    await run.dueNow();
+    await steps.runSource(await steps.claimedSource());
+    await turnIn(30);
+    const uploads = youtube().publish({ channel: '@tidewater', count: 150 });
+    youtube().changeVideos({ videoIds: [stream], as: 'past-live' });
+    youtube().changeChannel({ channel: '@tidewater', order: [stream] });
+    await run.dueNow();
+    await steps.runSource(await steps.claimedSource());
+    expect(await steps.service.query('SELECT FROM sources WHERE continuation IS NULL')).toEqual([]);
+    await turnIn(0);
+    await steps.turn();
+    await steps.finish();
+    expect((await run.feedIds()).sort()).toEqual([stream, other, ...uploads].sort());
+  });
+
   it('is not forgotten while one follows it, and removed with the last', async () => {
     const [one, other] = [await followed('@tidewater'), await followed('@tidewater')];
     const sources = () => steps.service.query('SELECT id FROM sources');

@@ -355,17 +355,21 @@ BEGIN
            ORDER BY rank LIMIT v_count)
         UNION SELECT * FROM source_uploads WHERE source_id = p_source.id AND rank < v_rank AND source_is_wanted(kind, v_kinds)
         UNION SELECT * FROM source_uploads WHERE source_id = p_source.id AND upload IS NOT NULL AND found_at >= p_job.created_at
-          AND published_at > p_job.created_at AND position <= v_place AND source_is_wanted(kind, v_kinds)
+          AND published_at > p_job.created_at AND first_position <= v_place AND source_is_wanted(kind, v_kinds)
       ) first WHERE NOT EXISTS (SELECT FROM job_videos WHERE job_id = p_job.id AND video_id = first.video_id);
     GET DIAGNOSTICS v_taken = ROW_COUNT;
   ELSIF v_place < p_source.seen_position THEN
-    SELECT coalesce(max(position), p_source.seen_position) INTO v_place FROM (
-      SELECT position FROM source_uploads WHERE source_id = p_source.id AND position > p_job.place AND position <= p_source.seen_position
-        AND (state = 'new' OR first_position < position) ORDER BY position LIMIT 100) next;
+    -- An upload that the list states anew stands where it was found first until it is taken, wherever the walk that runs has moved it.
+    SELECT coalesce(max(next.place), p_source.seen_position) INTO v_place FROM (
+      SELECT CASE WHEN first_position > p_job.place THEN first_position ELSE position END AS place FROM source_uploads
+        WHERE source_id = p_source.id AND position > p_job.place AND (state = 'new' OR first_position < position)
+          AND CASE WHEN first_position > p_job.place THEN first_position ELSE position END <= p_source.seen_position
+        ORDER BY 1 LIMIT 100) next;
     INSERT INTO job_videos (job_id, position, video_id, upload)
-      SELECT p_job.id, p_job.last_position + row_number() OVER (ORDER BY position), video_id, coalesce(upload, '{}') FROM source_uploads found
-        WHERE source_id = p_source.id AND position > p_job.place AND position <= v_place AND first_position > p_job.place AND state = 'new'
-          AND source_is_wanted(kind, v_kinds)
+      SELECT p_job.id, p_job.last_position + row_number() OVER (ORDER BY first_position), video_id, coalesce(upload, '{}')
+        FROM source_uploads found
+        WHERE source_id = p_source.id AND position > p_job.place AND first_position > p_job.place AND first_position <= v_place
+          AND state = 'new' AND source_is_wanted(kind, v_kinds)
           AND NOT EXISTS (SELECT FROM job_videos WHERE job_id = p_job.id AND video_id = found.video_id);
     GET DIAGNOSTICS v_taken = ROW_COUNT;
     UPDATE job_videos video SET upload = found.upload, retries = 0, retry_at = NULL, decided_at = NULL FROM source_uploads found
