@@ -116,6 +116,7 @@ function refuseCommonJsOnDemand({ inputs }) {
 async function copyAssets(folder, { outputs }) {
   for (const [module, ...files] of [
     ['database/migrate.js', 'migrations', 'functions'],
+    ['http/server/static-page.js', 'page-script.html'],
     ['admin/http/page.controller.js', 'page.html'],
     ['library/page.controller.js', 'library-page.html'],
   ]) {

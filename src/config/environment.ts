@@ -164,7 +164,7 @@ export const VARIABLES = z.object({
   JOB_VIDEOS_PER_ORGANIZATION: wholeNumber(1, 2_147_483_647)
     .default(200_000)
     .describe(
-      'videos in the jobs of an organization, also in those that are canceled, deleted or expired until they are removed; beyond: 429',
+      'videos in the jobs of an organization beyond which a new one is 429, also in those that are canceled, deleted or expired until they are removed; a channel or a playlist counts what was listed of it',
     ),
   JOB_RESULTS_TTL_HOURS: wholeNumber(1, 87_600)
     .default(72)

@@ -35,7 +35,8 @@ export class JobMetrics {
     this.gauge('ct_job_results_bytes', bytesHelp, [], counts, (gauge, rows) =>
       gauge.set(rows.reduce((sum, row) => sum + row.stored_bytes, 0)),
     );
-    const dueHelp = 'How long the archive job or subscription that waits the longest for a slice has been due.';
+    const dueHelp =
+      'How long the slice of an archive job or subscription, or the check of a channel or playlist, that waits the longest has been due.';
     this.gauge('ct_job_oldest_due_seconds', dueHelp, [], waiting, (gauge, [row]) =>
       gauge.set(Math.max(0, row?.oldest_due_seconds ?? 0)),
     );

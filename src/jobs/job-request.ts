@@ -64,6 +64,8 @@ export function sourceOf({ channel, playlist }: { channel: string | null; playli
   if (channel === null) throw invalidField('channel', 'One of channel and playlist is required.');
   requireChannelReference(channel);
   const reference = parseChannelReference(channel);
+  // A handle can look like the ID of a playlist, but for its @.
+  if (reference?.kind === 'handle') return `@${reference.handle}`;
   return reference?.kind === 'id' ? reference.id : channel;
 }
 
@@ -74,7 +76,7 @@ function requirePlaylistId(text: string): string {
 }
 
 /** @throws ChannelNotFoundError when a text is no reference to a channel, or cannot be stored */
-export function requireChannelReference(text: string): void {
+function requireChannelReference(text: string): void {
   if (UNSTORABLE.test(text) || !parseChannelReference(text)) throw new ChannelNotFoundError();
 }
 

@@ -6,7 +6,7 @@ export const JOB_STATES = ['queued', 'listing', 'running', 'paused', 'completed'
 export type JobState = (typeof JOB_STATES)[number];
 
 /** What changes the state of a job, as logs and the diagrams of docs/jobs.md name it; the database decides the new state. */
-export type Cause = 'claim' | 'slice' | 'sweep' | 'resume' | 'change' | 'cancel' | 'delete';
+export type Cause = 'claim' | 'slice' | 'source' | 'sweep' | 'resume' | 'change' | 'cancel' | 'delete';
 
 /** Whether a job does nothing more unless it is resumed. */
 export function isFinished(state: JobState): boolean {

@@ -63,7 +63,7 @@ import { SubscriptionsService } from './subscriptions.service.js';
 
 const NOTHING_TO_CHANGE = invalidField('body', 'The body must contain at least one field to change.');
 
-/** Subscriptions to channels. Only creating one needs a plan, so that a customer who changes the plan keeps the access. */
+/** Subscriptions to channels and playlists. Only creating one needs a plan, so that a customer who changes the plan keeps the access. */
 @ApiTags('subscriptions')
 @ApiExtraModels(SubscriptionRequestDto)
 @Controller('subscriptions')
@@ -76,11 +76,11 @@ export class SubscriptionsController {
   @Post()
   @RequiresFeature('channel_subscriptions', { limitsConcurrency: false })
   @ApiOperation({
-    summary: 'Follow a channel',
+    summary: 'Follow a channel or playlist',
     description:
-      'Checks the channel for new uploads from now on, and fetches the transcript of each. Requires the Pro plan. Each upload is delivered ' +
+      'Checks a channel or playlist for new uploads from now on, and fetches the transcript of each. Requires the Pro plan. Each upload is delivered ' +
       'and charged exactly once. What is live, announced, or not yet captioned is tried again until it has its text, so nothing is ' +
-      'lost that comes late. A check costs no quota. A second subscription to the same channel is allowed.',
+      'lost that comes late. A check costs no quota. A second subscription to the same one is allowed.',
   })
   @ApiIdempotencyKey('subscription')
   @ApiResult(
@@ -174,9 +174,9 @@ export class SubscriptionsController {
   @Post(':id/check')
   @OnJob('subscription')
   @ApiOperation({
-    summary: 'Check a channel now',
+    summary: 'Check a subscription now',
     description:
-      `Reads the list of the channel's uploads now, and tries the pending ones again, at most every ${CHECK_REQUEST_SECONDS} seconds, on every plan. ` +
+      `Reads the list of uploads now, and tries the pending ones again, at most every ${CHECK_REQUEST_SECONDS} seconds, on every plan. ` +
       'The check has ended when `nextCheckAt` is later than in this response and lies in the future: `checkedAt` has changed when it has ' +
       'read the list, else `reason` can say what holds it up.',
   })

@@ -142,7 +142,7 @@ export class SubscriptionsService {
   }
 
   /**
-   * Checks the channel now, and tries the pending uploads again.
+   * Checks the channel or playlist now, and tries the pending uploads again.
    *
    * @throws SubscriptionNotFoundError | SubscriptionPausedError | CheckRequestedError
    */

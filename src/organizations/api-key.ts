@@ -61,7 +61,7 @@ export class ApiKey {
     enum: SCOPES,
     isArray: true,
     description:
-      'What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`.',
+      'What the key may do: `read`, and `write`, which changes jobs, subscriptions, webhooks, feed links and the library. Of `oidc` the tokens decide, with `OIDC_SCOPES`.',
   })
   @Column({ type: 'text', array: true })
   scopes: Scope[];

@@ -81,10 +81,20 @@ export class SliceSteps {
     return this.service.app.get(SliceRunner).run(slice, stop);
   }
 
-  /** Runs the source that is next, or else the slice. @returns false when none is due */
+  /** Lets the subscriptions of a source take their turn, when one is due. */
+  async turn(): Promise<void> {
+    const source = await this.service.app.get(SourceRepository).claim(null, false);
+    if (source) await this.runSource(source);
+  }
+
+  /** Runs the source that is next, with the turn that follows its check, or else the slice. @returns false when none is due */
   async step(): Promise<boolean> {
     const source = await this.service.app.get(SourceRepository).claim(null);
-    if (source) return this.runSource(source).then(() => true);
+    if (source) {
+      await this.runSource(source);
+      await this.turn();
+      return true;
+    }
     const slice = await this.claim();
     if (slice) await this.run(slice);
     return slice !== undefined;

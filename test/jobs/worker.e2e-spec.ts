@@ -294,6 +294,14 @@ describe('jobs of 10,000 videos that are created and deleted', () => {
   afterAll(() => steps.service.close());
   beforeEach(() => steps.reset());
 
+  it('are refused beyond the limit also when they are the first', async () => {
+    const { id } = await steps.service.organization();
+    const refusal = (videos: number) =>
+      steps.service.query(`SELECT job_refusal('${id}', false, ${videos}, 20, 1000, 1000, 10) AS refusal`);
+    expect(await refusal(10)).toEqual([{ refusal: null }]);
+    expect(await refusal(11)).toEqual([{ refusal: 'too_many_videos' }]);
+  });
+
   it('count until they are removed, in turn with those of other organizations, without a pause', async () => {
     const { service } = steps;
     const [{ key }, other] = [await service.organization(), await service.organization()];

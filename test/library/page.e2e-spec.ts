@@ -8,6 +8,16 @@ import { Program } from '../process/program.js';
 import { follow, onSubscriptions } from '../subscriptions/subscription-requests.js';
 import { libraryVideos, search } from './library-requests.js';
 
+/** What the page gets of the service waits until it is released. */
+const HOLD = `
+  const held = [];
+  const send = fetch;
+  fetch = async (...request) => {
+    const response = await send(...request);
+    await new Promise((resolve, reject) => held.push({ resolve, reject }));
+    return response;
+  };`;
+const RELEASE = 'fetch = send; for (const { resolve } of held) resolve();';
 const HOSTILE = '<img src=x onerror="document.title=1"><script>alert(1)</script>';
 
 let service: TestService;
@@ -26,7 +36,7 @@ describe('the page of the library', () => {
     ]);
     const policy = String(headers['content-security-policy']);
     expect(policy).toMatch(/^default-src 'none';.*frame-ancestors 'none'.*connect-src 'self'/);
-    expect(policy).toMatch(/script-src 'sha256-[^ ;]+';style-src 'sha256-[^ ;]+';/);
+    expect(policy).toMatch(/script-src( 'sha256-[^ ;]+'){2};style-src 'sha256-[^ ;]+';/);
     expect(policy).not.toMatch(/unsafe|nonce|\*/);
     expect(text).not.toMatch(/ on[a-z]+=| style=|https?:\/\/|innerHTML|localStorage|sessionStorage/);
     expect((await service.request('HEAD', '/library/ui')).status).toBe(200);
@@ -50,6 +60,8 @@ describe('the page of the library', () => {
   let chromium: Chromium;
   let page: ChromiumPage;
   let organization: TestOrganization;
+  /** Keeps more passages than a page shows. */
+  let collector: TestOrganization;
 
   beforeAll(async () => {
     chromium = Chromium.start();
@@ -68,6 +80,10 @@ describe('the page of the library', () => {
       { videos: ['hl-keeper__', 'hl-pearl___', 'hl-foghorn_'], languages: ['de', '*'] },
     ])
       await waitForJob(service, key, await createJob(service, key, { ...body, keep: true }));
+    collector = await service.organization();
+    service.fakeYoutube.publish({ channel: '@tidewater', count: 30 });
+    const job = await createJob(service, collector.key, { channel: '@tidewater', keep: true });
+    await waitForJob(service, collector.key, job);
   });
   afterAll(() => chromium.close());
   beforeEach(async () => {
@@ -105,6 +121,10 @@ describe('the page of the library', () => {
     until(() => page.evaluate<boolean>('document.activeElement?.name === "q"'));
   const marks = (): Promise<string[]> =>
     page.evaluate('[...document.querySelectorAll("mark")].map(({ textContent }) => textContent)');
+  const untilHeld = (count: number): Promise<void> => until(() => page.evaluate<boolean>(`held.length === ${count}`));
+  const press = (name: string): Promise<void> =>
+    page.evaluate(`[...document.querySelectorAll('button')].find((one) => one.textContent === '${name}').click()`);
+  const problem = (): Promise<string> => page.evaluate('document.querySelector("#failure").textContent');
   const links = (): Promise<string[]> =>
     page.evaluate('[...document.querySelectorAll("main a")].map(({ href }) => href)');
 
@@ -159,7 +179,7 @@ describe('the page of the library', () => {
     await signIn();
     await untilSearching();
     await use('New');
-    await untilTitled('New uploads of followed channels');
+    await untilTitled('New uploads of subscriptions');
     expect(await page.text()).toContain(HOSTILE);
     expect(await page.evaluate('document.querySelectorAll("main img, main script").length')).toBe(0);
     await use('Kept');
@@ -171,6 +191,128 @@ describe('the page of the library', () => {
     expect(await page.focused()).toBe('Back');
     await use('Delete the texts');
     await page.untilShown('Deleted from the library.');
+    expect((await libraryVideos(service, organization.key)).videos).toEqual(videos.slice(1));
+  });
+
+  it('shows an entry once, however often New is opened while it loads', async () => {
+    await signIn();
+    await untilSearching();
+    await page.evaluate(HOLD);
+    await use('New');
+    await untilHeld(1);
+    await page.evaluate('location.hash = "search"');
+    await untilSearching();
+    await use('New');
+    await untilHeld(2);
+    await page.evaluate(RELEASE);
+    await untilTitled('New uploads of followed channels');
+    const shown = await links();
+    expect(shown).toHaveLength(3);
+    expect(new Set(shown).size).toBe(3);
+  });
+
+  it('shows a key nothing that loaded for the key before it', async () => {
+    await signIn();
+    await untilSearching();
+    await page.evaluate(HOLD);
+    await use('New');
+    await untilHeld(1);
+    await use('Sign out');
+    await page.evaluate('fetch = send');
+    await signIn((await service.organization()).key);
+    await untilTitled('New uploads of followed channels');
+    await page.evaluate(RELEASE);
+    await page.evaluate('location.hash = "search"');
+    await untilSearching();
+    await use('New');
+    await untilTitled('New uploads of followed channels');
+    expect(await links()).toEqual([]);
+  });
+
+  it('shows the search for a URL that names no page', async () => {
+    await signIn();
+    await untilSearching();
+    await use('New');
+    await untilTitled('New uploads of followed channels');
+    await page.evaluate('location.hash = "constructor"');
+    await untilSearching();
+  });
+
+  it('stays signed in with the second key when the first one is refused later', async () => {
+    await until(async () => (await page.focused()) === 'API key');
+    await page.evaluate(HOLD);
+    await signIn('wrong');
+    await untilHeld(1);
+    await page.evaluate('document.querySelector("#sign-in input").select()');
+    await signIn();
+    await untilHeld(2);
+    await page.evaluate(RELEASE);
+    await untilSearching();
+    expect([await problem(), await page.evaluate('document.querySelector("#sign-in").hidden')]).toEqual(['', true]);
+  });
+
+  it('loads a page once, however often More is pressed, and tries again after an error', async () => {
+    const first = await search(service, collector.key, 'th*');
+    const second = await search(service, collector.key, 'th*', `&after=${first.next}`);
+    expect(second.results).not.toEqual([]);
+    const all = [...first.results, ...second.results].map(({ url }) => url);
+    await signIn(collector.key);
+    await untilSearching();
+    await page.type('th*');
+    await page.press('Enter');
+    await page.untilShown(`${first.total} passages.`);
+    expect(await links()).toEqual(all.slice(0, first.results.length));
+    await page.evaluate(HOLD);
+    await press('More');
+    await press('More');
+    await untilHeld(1);
+    await page.evaluate('held.pop().reject(new Error("no answer"))');
+    await until(async () => (await problem()) !== '');
+    expect(await page.focused()).toBe('More');
+    await press('More');
+    await press('More');
+    await untilHeld(1);
+    await page.evaluate(RELEASE);
+    await until(async () => (await problem()) === '');
+    expect(await links()).toEqual(all);
+    expect(await page.text()).toContain(`${first.total} passages.`);
+    expect(await page.evaluate('document.activeElement.querySelector("a").href')).toBe(second.results[0]?.url);
+  });
+
+  it('shows no error of a view that was left', async () => {
+    await signIn(collector.key);
+    await untilSearching();
+    await page.type('th*');
+    await page.press('Enter');
+    await page.untilShown('passages.');
+    await page.evaluate(HOLD);
+    await press('More');
+    await untilHeld(1);
+    await page.evaluate('fetch = send');
+    await use('Kept');
+    await untilTitled('Kept');
+    await page.evaluate('held.pop().reject(new Error("no answer"))');
+    expect(await problem()).toBe('');
+  });
+
+  it('deletes the texts of one video while the next one is asked about', async () => {
+    await signIn();
+    await untilSearching();
+    await use('Kept');
+    await untilTitled('Kept');
+    const { videos } = await libraryVideos(service, organization.key);
+    await page.evaluate(HOLD);
+    await use('Delete');
+    await use('Delete the texts');
+    await untilHeld(1);
+    await page.press('Escape');
+    await until(() =>
+      page.evaluate<boolean>('!document.querySelector("dialog").open && !document.querySelector("dialog *")'),
+    );
+    await page.evaluate('[...document.querySelectorAll("main .danger")][1].click()');
+    await page.evaluate(RELEASE);
+    await page.untilShown('Deleted from the library.');
+    expect(await page.evaluate('document.querySelector("dialog [dir]").textContent')).toBe(videos[1]?.title);
     expect((await libraryVideos(service, organization.key)).videos).toEqual(videos.slice(1));
   });
 

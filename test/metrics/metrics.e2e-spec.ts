@@ -6,8 +6,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { parse } from 'yaml';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
+import { WEBHOOK_SECRET_KEY } from '../webhooks/receiver.js';
 import { scrape, sumOf, type Sample } from './exposition.js';
 import { metricsIn } from './promql.js';
+
+const MONITORING = join(import.meta.dirname, '../../docs/monitoring.md');
 
 describe('metrics', () => {
   const RATE_LIMIT = 3;
@@ -17,7 +20,7 @@ describe('metrics', () => {
   let busy: TestService;
 
   beforeAll(async () => {
-    service = await startService({ interruptible: true, environment: { UPSTREAM_RETRIES: 0 } });
+    service = await startService({ interruptible: true, environment: { UPSTREAM_RETRIES: 0, WEBHOOK_SECRET_KEY } });
     busy = await startService({
       environment: { CALLS_PER_PROCESS: 2, CALLS_PER_KEY: 1, RATE_LIMIT_PER_MINUTE: RATE_LIMIT },
     });
@@ -58,6 +61,14 @@ describe('metrics', () => {
         if (name.startsWith('ct_')) expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
         if (type === 'histogram') expect(name).toMatch(/_seconds$/);
       }
+    });
+
+    it('name the loops of background work that docs/monitoring.md lists', async () => {
+      const [, list = ''] =
+        /`ct_background_failures_total` \(`loop`\): (.*)/.exec(readFileSync(MONITORING, 'utf8')) ?? [];
+      const failures = (await scrape(service)).filter(({ name }) => name === 'ct_background_failures_total');
+      const listed = [...list.matchAll(/\w+/g)].map(([name]) => name);
+      expect(listed.sort()).toEqual(failures.map(({ labels }) => labels['loop']).sort());
     });
 
     it('have no buckets by egress, of which there can be a hundred', async () => {

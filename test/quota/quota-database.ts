@@ -127,8 +127,8 @@ export class QuotaDatabase {
   }
 }
 
-/** The value of a counter, or of its series with this outcome. */
-export async function valueOf(registry: Registry, name: string, outcome?: string): Promise<number> {
+/** The value of a counter, or of its series with this label. */
+export async function valueOf(registry: Registry, name: string, label?: string): Promise<number> {
   const { values } = (await registry.getSingleMetric(name)?.get()) ?? { values: [] };
-  return values.find(({ labels }) => outcome === undefined || labels['outcome'] === outcome)?.value ?? 0;
+  return values.find(({ labels }) => label === undefined || Object.values(labels).includes(label))?.value ?? 0;
 }

@@ -2,6 +2,7 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { FOG_SIGNAL } from '../fake-youtube/catalogue/other-channels.js';
 import { SliceSteps } from '../jobs/slice-steps.js';
+import { drawnTransitions, loggedTransitions } from '../jobs/transitions.js';
 import { SubscriptionRun } from './subscription-run.js';
 
 const HOUR = 3_600;
@@ -268,6 +269,7 @@ describe('a check', () => {
       await steps.pass(1);
       await (channel === '@tidewater' ? run.dueNow() : run.change('running'));
       await steps.runSource(source);
+      await steps.turn();
       expect(await run.row()).toMatchObject({ check_in: 0 });
       expect(await steps.claimedSource()).toMatchObject({ isCheck: true });
     },
@@ -346,6 +348,9 @@ describe('a channel that cannot be read', () => {
     youtube().changeChannel({ channel: '@tidewater', handle: '@nobody-at-all' });
     await check(run);
     expect(await run.row()).toMatchObject({ state: 'running', reason: null, is_checked: true });
+    const logged = loggedTransitions(steps.service, 'subscription_state_changed');
+    expect(logged).toEqual(expect.arrayContaining(['source: paused to running', 'source: running to paused']));
+    expect(drawnTransitions('a subscription')).toEqual(expect.arrayContaining(logged));
   });
 
   it('is tried again for three days, then daily, and goes on with what was missed', async () => {

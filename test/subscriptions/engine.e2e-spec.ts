@@ -182,6 +182,7 @@ describe('running subscriptions', () => {
       // Before the lost one goes on, which could otherwise end in between.
       const source = await steps.claimedSource();
       await Promise.all([steps.runSource(lostSource), steps.runSource(source)]);
+      await steps.turn();
       const lost = await steps.claimed();
       await steps.service.query(`UPDATE jobs SET claimed_until = clock_now() WHERE id = '${run.id}'`);
       const slice = await steps.claimed();
@@ -266,7 +267,7 @@ describe('running subscriptions', () => {
       const runs = [await followed(), await followed()];
       publish(60);
       for (const run of runs) await run.dueNow();
-      await steps.runSource(await steps.claimedSource());
+      await steps.steps(1);
       const read: string[] = [];
       let cursor = 0;
       const slices = (async () => {
@@ -323,7 +324,7 @@ describe('callers first', () => {
     let calls = 0;
     const call = async () => (await service.get(`/channels/@3-videos-no-${++calls}/uploads`, key)).status;
     service.app.get(JobWorker).start(4, null);
-    const finished = () => service.logs.filter((line) => line.includes('"source_finished"'));
+    const finished = () => service.logs.filter((line) => /"source_finished".*"work":"check"/.test(line));
     await until(() => finished().length >= 10);
     for (let times = 0; times < 2; times += 1) {
       const claims = finished().length;

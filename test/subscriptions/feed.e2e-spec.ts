@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { linesOf } from '../jobs/job-requests.js';
@@ -241,6 +242,24 @@ describe('an assistant', () => {
     await client.close();
   });
 
+  it('follows a playlist, and is told which one', async () => {
+    const { key } = await service.organization();
+    await followed(key, { playlist: SATURDAY.id, start: 1 });
+    const client = new Client({ name: 'test', version: '1' });
+    const requestInit = { headers: { Authorization: `Bearer ${key}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), { requestInit }));
+    const call = async (args: Record<string, unknown>) => {
+      const { content, structuredContent } = await client.callTool({ name: 'get_new_transcripts', arguments: args });
+      const [{ text = '' } = {}] = content as { text?: string }[];
+      return { text, structured: structuredContent as any };
+    };
+    const { subscriptions } = (await call({})).structured;
+    expect(subscriptions).toMatchObject([{ channelId: null, playlistId: SATURDAY.id }]);
+    const [{ id: subscriptionId }] = subscriptions;
+    expect((await call({ subscriptionId })).text).toMatch(new RegExp(`^# ${SATURDAY.title}\n`));
+    await client.close();
+  });
+
   it('learns that a pause heals by itself', async () => {
     const { key } = await service.organization();
     const id = await followed(key, { channel: '@tidewater' });
@@ -249,6 +268,7 @@ describe('an assistant', () => {
     await client.connect(new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), { requestInit }));
     for (const [reason, healing] of [
       ['channel_not_found', /tried again every day/],
+      ['playlist_not_found', /tried again every day/],
       ['upstream_blocked', /tried again by itself/],
       ['plan_limit_exceeded', /nothing is skipped/],
     ] as const) {

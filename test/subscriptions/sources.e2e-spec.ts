@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { SourceRepository } from '../../src/jobs/sources/source.repository.js';
 import { channelByPath } from '../fake-youtube/catalogue/catalogue.js';
@@ -6,6 +7,7 @@ import { WAITING_FOR_LOCKS } from '../database/lock-table.js';
 import { LONG, PRIVATE } from '../fake-youtube/catalogue/playlists.js';
 import { until } from '../harness/until.js';
 import { SliceSteps } from '../jobs/slice-steps.js';
+import { valueOf } from '../quota/quota-database.js';
 import { SubscriptionRun } from './subscription-run.js';
 
 const HOUR = 3_600;
@@ -63,6 +65,13 @@ describe('a channel that many follow', () => {
     // The list, and beside it that of the Shorts, because something is new.
     expect(lists() - before).toBe(2);
     for (const run of [one, other]) expect(await run.feedIds()).toEqual(published);
+  });
+
+  it('counts as read when a check finds only which channel its name is', async () => {
+    const unread = () => valueOf(steps.service.app.get(Registry), 'ct_subscription_checks_total', 'unread');
+    const before = await unread();
+    expect(await (await followed('@tidewater')).row()).toMatchObject({ source_id: expect.stringMatching(/^UC/) });
+    expect(await unread()).toBe(before);
   });
 
   it('is read once after an outage, however many checks were missed', async () => {
@@ -162,6 +171,33 @@ describe('a channel that many follow', () => {
       }
     },
   );
+
+  it('is checked for all while the rows of one organization are held, which delays only who takes what it found', async () => {
+    const [one, other] = [await followed('@tidewater'), await followed('@tidewater')];
+    const [first] = youtube().publish({ channel: '@tidewater' });
+    await check(other);
+    await steps.pass(60);
+    const [second] = youtube().publish({ channel: '@tidewater' });
+    const holding = new Client({ connectionString: steps.service.databaseUrl });
+    await holding.connect();
+    const source = () => steps.service.query('SELECT next_check_at > clock_now() AS is_checked, setbacks FROM sources');
+    try {
+      await holding.query('BEGIN');
+      const held = await holding.query('SELECT FROM job_queues WHERE organization_id = $1 FOR UPDATE', [
+        one.organization.id,
+      ]);
+      expect(held.rowCount).toBe(1);
+      await other.dueNow();
+      await steps.steps(1);
+      expect(await source()).toEqual([{ is_checked: true, setbacks: 0 }]);
+    } finally {
+      await holding.end();
+    }
+    await steps.pass(30);
+    await steps.finish();
+    expect(await source()).toEqual([{ is_checked: true, setbacks: 0 }]);
+    for (const run of [one, other]) expect(await run.feedIds()).toEqual([first, second]);
+  });
 
   it('is not forgotten while one follows it, and removed with the last', async () => {
     const [one, other] = [await followed('@tidewater'), await followed('@tidewater')];

@@ -60,6 +60,7 @@ async function start(folder: string): Promise<{ service: Service; stop: () => Pr
   for (const asset of [
     'database/migrations',
     'database/functions',
+    'http/server/page-script.html',
     'admin/http/page.html',
     'library/library-page.html',
   ])

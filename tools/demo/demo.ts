@@ -223,7 +223,13 @@ async function main(): Promise<void> {
   const options = process.argv.slice(2);
   const watched = options.includes('--watch');
   for (const folder of watched
-    ? ['database/migrations', 'database/functions', 'admin/http/page.html', 'library/library-page.html']
+    ? [
+        'database/migrations',
+        'database/functions',
+        'http/server/page-script.html',
+        'admin/http/page.html',
+        'library/library-page.html',
+      ]
     : []) {
     await rm(join(PROJECT, 'dist-tools/src', folder), { recursive: true, force: true });
     await copyAsset(folder);

@@ -428,8 +428,8 @@ export interface paths {
         get: operations["listSubscriptions"];
         put?: never;
         /**
-         * Follow a channel
-         * @description Checks the channel for new uploads from now on, and fetches the transcript of each. Requires the Pro plan. Each upload is delivered and charged exactly once. What is live, announced, or not yet captioned is tried again until it has its text, so nothing is lost that comes late. A check costs no quota. A second subscription to the same channel is allowed.
+         * Follow a channel or playlist
+         * @description Checks a channel or playlist for new uploads from now on, and fetches the transcript of each. Requires the Pro plan. Each upload is delivered and charged exactly once. What is live, announced, or not yet captioned is tried again until it has its text, so nothing is lost that comes late. A check costs no quota. A second subscription to the same one is allowed.
          */
         post: operations["createSubscription"];
         delete?: never;
@@ -476,8 +476,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Check a channel now
-         * @description Reads the list of the channel's uploads now, and tries the pending ones again, at most every 10 seconds, on every plan. The check has ended when `nextCheckAt` is later than in this response and lies in the future: `checkedAt` has changed when it has read the list, else `reason` can say what holds it up.
+         * Check a subscription now
+         * @description Reads the list of uploads now, and tries the pending ones again, at most every 10 seconds, on every plan. The check has ended when `nextCheckAt` is later than in this response and lies in the future: `checkedAt` has changed when it has read the list, else `reason` can say what holds it up.
          */
         post: operations["checkSubscription"];
         delete?: never;
@@ -990,7 +990,7 @@ export interface paths {
         };
         /**
          * List the changes made by operators and callers
-         * @description Returns who changed organizations, API keys and usage, or jobs, subscriptions and webhooks, and what it was before. An entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).
+         * @description Returns who changed organizations, API keys and usage, or jobs, subscriptions, webhooks, feed links and the library, and what it was before. An entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).
          */
         get: operations["listAudit"];
         put?: never;
@@ -1262,7 +1262,7 @@ export interface components {
             kinds: ("video" | "short" | "live" | "upcoming")[];
             /** @description The minutes between two checks. */
             checkMinutes: number;
-            /** @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500. */
+            /** @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads too, or the first videos of the playlist, and the ID of a video all above it, up to 500. */
             start: number | string;
             /** @description Pairs of your own. */
             labels: {
@@ -1314,12 +1314,12 @@ export interface components {
             /** @description The kinds of uploads to deliver; by default all. For `video` and `short`, one whose kind YouTube does not state is kept. */
             kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
             /**
-             * @description The minutes between two checks of the channel. A check costs no quota.
+             * @description The minutes between two checks. A check costs no quota.
              * @default 60
              */
             checkMinutes: number;
             /**
-             * @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500.
+             * @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads too, or the first videos of the playlist, and the ID of a video all above it, up to 500.
              * @default now
              */
             start: number | string;
@@ -1331,7 +1331,7 @@ export interface components {
             keep?: boolean;
         };
         SubscriptionChangeBody: {
-            /** @description The minutes between two checks of the channel. A check costs no quota. */
+            /** @description The minutes between two checks. A check costs no quota. */
             checkMinutes?: number;
             /** @description The kinds of uploads to deliver; by default all. For `video` and `short`, one whose kind YouTube does not state is kept. */
             kinds?: (("video" | "short" | "live" | "upcoming")[] | null) | string;
@@ -1358,7 +1358,7 @@ export interface components {
              */
             tracks?: "any" | "manual" | "generated";
             /**
-             * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and checks the channel.
+             * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause, with a check.
              * @enum {string}
              */
             state?: "active" | "paused";
@@ -1533,7 +1533,7 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
-            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions, webhooks, feed links and the library. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
             scopes: ("read" | "write")[];
             /**
              * Format: date-time
@@ -1571,7 +1571,7 @@ export interface components {
             /** @description Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change. */
             monthlyLimit?: number | null;
             /**
-             * @description What the key may do, by default both: `read`, and `write`, which changes jobs, subscriptions and webhooks. The scopes of a key do not change.
+             * @description What the key may do, by default both: `read`, and `write`, which changes jobs, subscriptions, webhooks, feed links and the library. The scopes of a key do not change.
              * @example [
              *       "read"
              *     ]
@@ -1596,7 +1596,7 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
-            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions, webhooks, feed links and the library. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
             scopes: ("read" | "write")[];
             /**
              * Format: date-time
@@ -1639,7 +1639,7 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
-            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions, webhooks, feed links and the library. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
             scopes: ("read" | "write")[];
             /**
              * Format: date-time
@@ -1690,7 +1690,7 @@ export interface components {
             prefix: string | null;
             /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
             monthlyLimit: number | null;
-            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions and webhooks. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
+            /** @description What the key may do: `read`, and `write`, which changes jobs, subscriptions, webhooks, feed links and the library. Of `oidc` the tokens decide, with `OIDC_SCOPES`. */
             scopes: ("read" | "write")[];
             /**
              * Format: date-time
@@ -2343,7 +2343,7 @@ export interface components {
             /** @description The ID of the subscription. */
             id: string;
             /**
-             * @description `active`: the channel is checked. `paused`: it waits for what `reason` names.
+             * @description `active`: the channel or playlist is checked. `paused`: it waits for what `reason` names.
              * @enum {string}
              */
             state: "active" | "paused";

@@ -9,7 +9,7 @@ export type WebhookTestResult = Schemas['WebhookTestResult'];
 export type WebhookDelivery = Schemas['WebhookDelivery'];
 /** The body of a message about a job. */
 export type JobEvent = Schemas['JobEvent'];
-/** The body of a message about an upload of a followed channel. */
+/** The body of a message about an upload that a subscription has found. */
 export type UploadEvent = Schemas['UploadEvent'];
 /** The body of a message about a subscription. */
 export type SubscriptionEvent = Schemas['SubscriptionEvent'];

@@ -117,7 +117,7 @@ export interface LateVideo {
 }
 
 /** How many videos of a directory have a file, may get one later, and have none for good. */
-export interface ArchiveCounts {
+interface ArchiveCounts {
   complete: number;
   late: number;
   failed: number;

@@ -111,7 +111,7 @@ export class AdminOperationsController {
   @ApiOperation({
     summary: 'List the changes made by operators and callers',
     description:
-      'Returns who changed organizations, API keys and usage, or jobs, subscriptions and webhooks, and what it was before. An ' +
+      'Returns who changed organizations, API keys and usage, or jobs, subscriptions, webhooks, feed links and the library, and what it was before. An ' +
       'entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).',
   })
   @ApiResult(HttpStatus.OK, AuditPageDto, 'A page of changes, newest first.', { entries: [AUDIT_ENTRY], next: null })

@@ -79,7 +79,7 @@ CREATE OR REPLACE FUNCTION job_refusal(
   SELECT CASE WHEN count(*) FILTER (WHERE is_stored AND finished_at IS NULL AND (check_seconds IS NOT NULL) = p_follows)
                      >= p_unfinished_max THEN 'too_many'
               WHEN count(*) FILTER (WHERE is_stored AND check_seconds IS NULL) >= p_stored_max THEN 'too_many_stored'
-              WHEN sum(last_position - removed) FILTER (WHERE check_seconds IS NULL) + p_videos > p_videos_max
+              WHEN coalesce(sum(last_position - removed) FILTER (WHERE check_seconds IS NULL), 0) + p_videos > p_videos_max
                 AND NOT p_follows THEN 'too_many_videos'
               WHEN sum(stored_bytes) FILTER (WHERE is_stored) >= p_bytes_max THEN 'too_much_stored' END
     FROM (SELECT *, deleted_at IS NULL AND (expires_at IS NULL OR expires_at > clock_now()) AS is_stored

@@ -117,7 +117,7 @@ BEGIN
         ORDER BY next_check_at LIMIT 1 FOR UPDATE SKIP LOCKED;
       IF NOT FOUND THEN
         SELECT * INTO source FROM sources due
-          WHERE scheduled_at > v_now AND next_check_at IS NOT NULL AND source_is_free(due, v_lease) AND source_is_of(id, p_organization)
+          WHERE scheduled_at > v_now + interval '1 minute' AND next_check_at IS NOT NULL AND source_is_free(due, v_lease) AND source_is_of(id, p_organization)
           ORDER BY scheduled_at DESC LIMIT 1 FOR UPDATE SKIP LOCKED;
       END IF;
     END IF;
@@ -278,9 +278,16 @@ BEGIN
   RETURN true;
 END $$;
 
--- A turn of the subscriptions of a source: they take what was found, and are paused while it cannot be read. Those that another
--- transaction holds have a later turn.
+-- Makes a turn of the subscriptions of a source due when one has yet to take what it has. It is a transaction of its own, so that a
+-- subscription that cannot be changed now undoes no check.
 CREATE OR REPLACE FUNCTION source_spread(p_id text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  UPDATE sources source SET spread_at = clock_now() WHERE id = p_id AND EXISTS (SELECT FROM source_lagging(source, 1));
+END $$;
+
+-- A turn of the subscriptions of a source: they take what was found, and are paused while it cannot be read. Those that another
+-- transaction holds have a later turn. Returns those whose state has changed.
+CREATE OR REPLACE FUNCTION source_turn(p_id text) RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_source sources;
   v_job jobs;
@@ -293,6 +300,11 @@ BEGIN
   LOOP
     PERFORM source_take(v_source, v_job);
     v_turns := v_turns + 1;
+    SELECT * INTO job FROM jobs WHERE id = v_job.id;
+    IF job.state <> v_job.state THEN
+      old_state := v_job.state;
+      RETURN NEXT;
+    END IF;
   END LOOP;
   UPDATE sources SET spread_at = CASE WHEN EXISTS (SELECT FROM source_lagging(v_source, 1))
                                       THEN clock_now() + CASE WHEN v_turns > 0 THEN interval '0' ELSE interval '1 second' END END,

@@ -23,7 +23,7 @@ export const SubscriptionDto = z
     id: z.string().describe('The ID of the subscription.'),
     state: z
       .enum(SUBSCRIPTION_STATES)
-      .describe('`active`: the channel is checked. `paused`: it waits for what `reason` names.'),
+      .describe('`active`: the channel or playlist is checked. `paused`: it waits for what `reason` names.'),
     reason: z
       .enum(SUBSCRIPTION_REASONS)
       .nullable()
@@ -118,7 +118,7 @@ const UploadEventData = z
   })
   .meta({ id: 'UploadEventData' });
 
-/** The body of a message to a webhook about an upload of a followed channel. */
+/** The body of a message to a webhook about an upload that a subscription has found. */
 export const UploadEventDto = z
   .object({
     type: z

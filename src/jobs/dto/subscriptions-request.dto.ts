@@ -48,7 +48,7 @@ export class CreateSubscriptionDto extends TextFields {
     min: 15,
     max: 1_440,
     default: 60,
-    description: 'The minutes between two checks of the channel. A check costs no quota.',
+    description: 'The minutes between two checks. A check costs no quota.',
     brief: 'The minutes between two checks.',
   })
   checkMinutes: number;
@@ -72,8 +72,8 @@ export class CreateSubscriptionDto extends TextFields {
     {
       default: 'now',
       description:
-        'What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the ' +
-        'channel too, and the ID of a video all uploads above it, up to 500.',
+        'What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads too, ' +
+        'or the first videos of the playlist, and the ID of a video all above it, up to 500.',
       hint: '`now`: only later uploads. A number: so many of the newest first. The ID of a video: first all above it.',
     },
   )
@@ -100,8 +100,8 @@ export class ChangeSubscriptionDto extends Fields(
   @Field.word({
     words: SUBSCRIPTION_STATES,
     description:
-      '`paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and ' +
-      'checks the channel.',
+      '`paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause, ' +
+      'with a check.',
   })
   state?: SubscriptionState;
 }

@@ -48,7 +48,7 @@ export class SourceRunner {
       try {
         const { held, found } = source.isCheck
           ? await this.check(source, stop)
-          : { held: await this.store.spread(source), found: 0 };
+          : { held: await this.store.turn(source), found: 0 };
         const result = held ? 'committed' : 'lost';
         const durationMs = Math.round(performance.now() - startedAtMs);
         const facts = { sourceId: source.id, work: source.isCheck ? 'check' : 'turn', result, durationMs };
@@ -58,8 +58,9 @@ export class SourceRunner {
         if (!stop.aborted) logFailure(this.logger, { event: 'source_failed', sourceId: source.id }, error);
         const restartList = error instanceof ContinuationRejectedError;
         const failure = failureOf(source, { type: stop.aborted ? 'stopped' : 'failed', restartList });
+        const stored = source.isCheck ? this.fail(source, failure) : this.store.postponeTurn(source);
         // Without the database its claim ends by itself.
-        await this.fail(source, failure).catch(() => undefined);
+        await stored.catch(() => undefined);
       }
     });
   }
@@ -72,9 +73,10 @@ export class SourceRunner {
         this.read(source, call),
       );
       if ('type' in read) return { held: await this.fail(source, failureOf(source, read)), found: 0 };
+      result = 'unchanged';
       if ('resolved' in read) return { held: await this.store.resolve(source, read.resolved), found: 0 };
       const found = read.checked.added.length;
-      result = found > 0 ? 'new' : 'unchanged';
+      if (found > 0) result = 'new';
       return { held: await this.store.commitPage(source, read), found };
     } finally {
       this.checks.inc({ result });

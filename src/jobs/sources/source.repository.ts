@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { Environment } from '../../config/environment.js';
 import { Channel, Playlist, Upload } from '../../domain/transcript.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
+import { CHANGED, logStateChange, type Changed } from '../job-row.js';
 import { CLAIM_MARGIN_SECONDS } from '../work/slice.js';
 import type { CheckedPage, CheckFailure, ClaimedSource } from './check.js';
 import { type KnownUpload, LISTING_DELAY_MS, type WaitingStart, type Walk } from './walk.js';
@@ -37,6 +38,9 @@ const CLAIM = `
          (SELECT coalesce(max(rank), 0) FROM source_uploads
             WHERE source_id = (result.source).id AND rank IS NOT NULL AND (result.source).continuation IS NOT NULL) AS listed
     FROM source_claim($1, $2, $3, $4) result`;
+
+const TURN = `SELECT ${CHANGED} FROM sources LEFT JOIN LATERAL source_turn(sources.id) result ON true WHERE sources.id = $1 AND claim = $2`;
+const TURN_REPEAT_SECONDS = 30;
 
 /** The tables of the sources, as workers claim and store checks. Every change is one statement. */
 @Injectable()
@@ -140,9 +144,20 @@ export class SourceRepository {
   }
 
   /** Lets some subscriptions take what was found. @returns false when the claim was lost */
-  async spread({ id, claim }: ClaimedSource): Promise<boolean> {
-    const statement = 'SELECT source_spread(id) FROM sources WHERE id = $1 AND claim = $2';
-    return (await this.database.query<unknown[]>(statement, [id, claim])).length > 0;
+  async turn({ id, claim }: ClaimedSource): Promise<boolean> {
+    const rows = await this.database.query<(Changed | { id: null })[]>(TURN, [id, claim]);
+    for (const row of rows) if (row.id !== null) logStateChange('source', row);
+    return rows.length > 0;
+  }
+
+  /** A turn has failed, and is repeated later. Nothing was asked of the platform, so that the next check stays as it is. */
+  async postponeTurn({ id, claim }: ClaimedSource): Promise<void> {
+    const values = [id, claim, TURN_REPEAT_SECONDS];
+    await this.database.query(
+      `UPDATE sources SET spread_at = clock_now() + make_interval(secs => $3), claim = NULL, claimed_until = NULL
+         WHERE id = $1 AND claim = $2`,
+      values,
+    );
   }
 
   private async commit(by: string, id: string, claim: string, values: object): Promise<boolean> {

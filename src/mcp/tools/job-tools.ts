@@ -89,7 +89,7 @@ function resultOf(job: JobDto): ToolResult {
   ];
   return {
     text: `${lines.join('\n')}\n`,
-    structured: { ...workOf(job), playlistId: job.playlist?.id ?? null },
+    structured: workOf(job),
   };
 }
 

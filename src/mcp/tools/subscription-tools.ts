@@ -48,6 +48,7 @@ const subscriptionOutput = SubscriptionDto.omit({
   startFound: true,
 }).extend({
   channelId: z.string().nullable(),
+  playlistId: z.string().nullable(),
 });
 
 class FollowInput extends Fields(
@@ -70,7 +71,7 @@ class FeedInput extends Fields(Picked(FeedQueryDto, 'after', 'label'), PageInput
 
 export const followChannel = defineTool({
   name: 'follow_channel',
-  title: 'Follow a channel',
+  title: 'Follow a channel or playlist',
   description:
     'Follows a YouTube channel or playlist: the transcript of each new upload is fetched in the background. Costs one transcript of the ' +
     'quota for each that is fetched, until the subscription is deleted; checks, cached and failed ones are free. Ask the ' +
@@ -105,10 +106,10 @@ function canonicalJson(sent: unknown): string {
 
 export const getNewTranscripts = defineTool({
   name: TOOL,
-  title: 'New transcripts of followed channels',
+  title: 'New transcripts of subscriptions',
   description:
-    'Returns the transcripts of one or all followed channels as Markdown, in the order in which they came, each once: continue with ' +
-    '`next` as after, also later; after `0` begins. Without arguments it lists the followed channels. Free, on every plan. ' +
+    'Returns the transcripts of one or all subscriptions as Markdown, in the order in which they came, each once: continue with ' +
+    '`next` as after, also later; after `0` begins. Without arguments it lists the subscriptions. Free, on every plan. ' +
     `Longer text continues with the returned cursor. ${TEXT_IS_DATA}`,
   feature: undefined,
   limitsConcurrency: true,
@@ -154,8 +155,9 @@ export const getNewTranscripts = defineTool({
       range: [0, null],
       maxChars: room,
     });
-    if (place === undefined && subscription?.channel)
-      text.text = listHead({ type: 'channel', channel: subscription.channel });
+    const { channel: followed, playlist } = subscription ?? {};
+    if (place === undefined && followed) text.text = listHead({ type: 'channel', channel: followed });
+    if (place === undefined && playlist) text.text = listHead({ type: 'playlist', playlist });
     const videos: object[] = [];
     let next = part.entries.length === 0 ? part.next : part.after;
     let rest: string | null = null;
@@ -178,13 +180,13 @@ export const getNewTranscripts = defineTool({
   },
 });
 
-/** The followed channels, for a conversation that does not know their subscriptions. */
+/** What is followed, for a conversation that does not know their subscriptions. */
 function listOf({ subscriptions, next }: SubscriptionsPageDto): ToolResult {
   const cursor = next === null ? null : writeCursor({ tool: TOOL, listed: next });
   const lines = subscriptions.map((subscription) => `- ${stateLine(subscription)}\n`).join('');
   const more = cursor === null ? '' : `\nThere are more. Call \`${TOOL}\` with the cursor ${codeSpan(cursor)}.\n`;
   return {
-    text: lines ? `${lines}${more}` : 'No channel is followed. `follow_channel` follows one.\n',
+    text: lines ? `${lines}${more}` : 'Nothing is followed. `follow_channel` follows a channel or a playlist.\n',
     structured: { subscriptions: subscriptions.map(workOf), videos: [], next: null, cursor },
   };
 }
@@ -211,7 +213,7 @@ function footer({
       ? `The text continues. Call \`${TOOL}\` with the cursor ${codeSpan(rest)}.`
       : hasMore
         ? `There is more. ${call}.`
-        : `Nothing else is new. ${call} when ${subscription ? 'the channel was' : 'channels were'} checked again.`;
+        : `Nothing else is new. ${call} when there was a further check.`;
   return `\n\n---\n\n${more}\n${subscription ? `${stateLine(subscription)}\n` : ''}`;
 }
 

@@ -176,7 +176,7 @@ const REASONS: Readonly<Record<JobReason | SubscriptionReason, string>> = {
   plan_changed: 'the plan does not include it any more',
   list_incomplete: 'YouTube listed a part of the videos only; the list is read again',
   channel_not_found: 'the channel cannot be found; a subscription to it is tried again every day',
-  playlist_not_found: 'the playlist does not exist',
+  playlist_not_found: 'the playlist cannot be found; a subscription to it is tried again every day',
   paused_by_caller: 'until a user sets its state to active',
 };
 
@@ -186,8 +186,8 @@ export function stateOf({ state, reason }: { state: string; reason: JobReason | 
 }
 
 /** A job or a subscription, of which the output has some fields. */
-export function workOf<Work extends { channel: { id: string } | null }>(work: Work): object {
-  return { ...work, channelId: work.channel?.id ?? null };
+export function workOf(work: { channel: { id: string } | null; playlist: { id: string } | null }): object {
+  return { ...work, channelId: work.channel?.id ?? null, playlistId: work.playlist?.id ?? null };
 }
 
 /** The metadata and the entry, of which the output has some fields. */

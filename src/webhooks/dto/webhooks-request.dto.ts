@@ -134,7 +134,7 @@ export const EVENT_CALLBACKS: NonNullable<ApiOperationOptions['callbacks']> = {
               schema: { oneOf: [...EVENT_SCHEMAS, TEST_EVENT_SCHEMA] },
               examples: {
                 'job.completed': { summary: 'An archive job is completed', value: JOB_EVENT },
-                'upload.ready': { summary: 'An upload of a followed channel has its transcript', value: UPLOAD_EVENT },
+                'upload.ready': { summary: 'A new upload has its transcript', value: UPLOAD_EVENT },
                 'quota.threshold': { summary: 'The quota is used to 80 %', value: QUOTA_EVENT },
               },
             },

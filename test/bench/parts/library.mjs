@@ -29,10 +29,10 @@ const SEARCHES = [
   { name: 'a word of 1 in 1,000 passages', q: en(5_000) },
   { name: 'a word of 1 in 25 passages', q: en(100) },
   { name: 'a common word', q: en(0) },
-  { name: 'two common words', q: en(0, 5), ms: 100 },
-  { name: 'two words of 1 in 6 and 9 passages', q: en(20, 30), ms: 100 },
+  { name: 'two common words', q: en(0, 5), ms: 50 },
+  { name: 'two words of 1 in 6 and 9 passages', q: en(20, 30), ms: 50 },
   { name: 'two Chinese pairs of characters', q: `${zh(0, 1)} ${zh(2, 3)}` },
-  { name: 'a phrase of words of 1 in 4 and 8', q: `"${en(10, 25)}"`, ms: 50 },
+  { name: 'a phrase of words of 1 in 4 and 8', q: `"${en(10, 25)}"`, ms: 100 },
   { name: 'a phrase of rarer words', q: `"${en(100, 200)}"`, ms: 50 },
   { name: 'a beginning', q: `${en(3_000).slice(0, 3)}*`, ms: 50 },
   { name: 'with channel', q: en(50), query: `&channel=${channelId(3)}`, ms: 50 },
@@ -40,8 +40,8 @@ const SEARCHES = [
   { name: 'with publishedAfter', q: en(50), query: `&publishedAfter=${daysAgo(90)}`, ms: 50 },
   // The most that a search can cost.
   { name: 'five of the commonest words', q: en(0, 1, 2, 3, 4) },
-  { name: 'a phrase of five of the commonest', q: `"${en(0, 1, 2, 3, 0)}"` },
-  { name: 'a phrase of five common words', q: `"${en(4, 6, 8, 10, 12)}"` },
+  { name: 'a phrase of five of the commonest', q: `"${en(0, 1, 2, 3, 0)}"`, ms: 100 },
+  { name: 'a phrase of five common words', q: `"${en(4, 6, 8, 10, 12)}"`, ms: 100 },
   { name: 'the commonest word without the next', q: `${en(0)} -${en(1)}` },
   { name: 'a language without the word', q: en(50), query: '&language=ru' },
   { name: 'two words never in one passage', q: `${en(0)} ${wordOf('ru', 0)}` },
@@ -218,14 +218,16 @@ function report({ searches, small, kept, sizes, others, problems }) {
         atMost: 1_000,
         unit: ' ms',
       }),
-      goal('index of words, bytes of the text as spoken', per(sizes.gin, spoken), { atMost: 1.5 }),
       goal('index and words, bytes of the text as stored', per(sizes.gin + sizes.words, json), { atMost: 1.5 }),
-      ...kept.map(({ language, minutes, serviceMs, databaseMs }) =>
-        goal(`CPU to keep ${minutes} minutes, ${language}`, serviceMs + databaseMs, {
-          atMost: minutes === 10 ? 10 : 40,
-          unit: ' ms',
-        }),
-      ),
+      // An hour has 1,500 segments.
+      ...kept
+        .filter(({ minutes }) => minutes === 60)
+        .map(({ language, serviceMs, databaseMs }) =>
+          goal(`CPU to keep an hour, ${language}`, serviceMs + databaseMs, {
+            atMost: language === 'zh' ? 40 : 10,
+            unit: ' ms',
+          }),
+        ),
       goal(
         'blocks of a small library beside the big one, against before',
         Math.max(...small.searches.map(({ before, after }) => after.blocks / before.blocks)),

@@ -88,7 +88,7 @@ export class IssueKeyDto {
     words: SCOPES,
     takesText: false,
     description:
-      'What the key may do, by default both: `read`, and `write`, which changes jobs, subscriptions and webhooks. The scopes of a key do not change.',
+      'What the key may do, by default both: `read`, and `write`, which changes jobs, subscriptions, webhooks, feed links and the library. The scopes of a key do not change.',
     example: ['read'],
   })
   scopes?: Scope[];
