@@ -71,17 +71,14 @@ const FOLLOWING_TOKENS = 12;
 /** The weight of the words that follow. A word is searched among the others, whose weight is D, the default. */
 const FOLLOWING = 'A';
 
-/** The words of a passage, and the first ones of what follows, as the text of a `tsvector`. */
+/** The words of a passage, and the first ones of what follows, as the text of a `tsvector`, which may name a word at each place. */
 export function vectorOf(passage: string, following: string): string {
   const own = normalizedText(passage);
-  const places = new Map<string, string>();
-  let [count, ofFollowing] = [0, 0];
+  let [words, count, ofFollowing] = ['', 0, 0];
   for (const { lexeme, position, start } of tokensOf(`${own}\n${normalizedText(following)}`)) {
     const follows = start > own.length;
     if ((count += 1) > INDEXED_TOKENS_MAX || (follows && (ofFollowing += 1) > FOLLOWING_TOKENS)) break;
-    const place = follows ? `${position}${FOLLOWING}` : String(position);
-    const before = places.get(lexeme);
-    places.set(lexeme, before === undefined ? place : `${before},${place}`);
+    words += ` '${lexeme}':${position}${follows ? FOLLOWING : ''}`;
   }
-  return [...places].map(([lexeme, at]) => `'${lexeme}':${at}`).join(' ');
+  return words;
 }
