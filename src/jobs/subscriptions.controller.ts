@@ -197,7 +197,7 @@ export class SubscriptionsController {
       'Returns the entries of a subscription in the order in which they became final, each upload exactly once, on every plan. Request ' +
       '`after` with the `next` of the last response, also when it had no entries: `nextCheckAt` states when there can be new ' +
       'ones. Without `after` the oldest stored entry comes first. Results are stored for a week, unless the service is configured ' +
-      'otherwise.',
+      'otherwise, and those that are kept until they are deleted.',
   })
   @ApiResults(SubscriptionResultsDto, 'subscription', RESULTS_EXAMPLE, RESULTS_LINES_EXAMPLE)
   @ApiErrors(CURSOR_EXPIRED, CURSOR_UNKNOWN)

@@ -205,7 +205,7 @@ describe('the page of the library', () => {
     await use('New');
     await untilHeld(2);
     await page.evaluate(RELEASE);
-    await untilTitled('New uploads of followed channels');
+    await untilTitled('New uploads of subscriptions');
     const shown = await links();
     expect(shown).toHaveLength(3);
     expect(new Set(shown).size).toBe(3);
@@ -220,12 +220,12 @@ describe('the page of the library', () => {
     await use('Sign out');
     await page.evaluate('fetch = send');
     await signIn((await service.organization()).key);
-    await untilTitled('New uploads of followed channels');
+    await untilTitled('New uploads of subscriptions');
     await page.evaluate(RELEASE);
     await page.evaluate('location.hash = "search"');
     await untilSearching();
     await use('New');
-    await untilTitled('New uploads of followed channels');
+    await untilTitled('New uploads of subscriptions');
     expect(await links()).toEqual([]);
   });
 
@@ -233,7 +233,7 @@ describe('the page of the library', () => {
     await signIn();
     await untilSearching();
     await use('New');
-    await untilTitled('New uploads of followed channels');
+    await untilTitled('New uploads of subscriptions');
     await page.evaluate('location.hash = "constructor"');
     await untilSearching();
   });

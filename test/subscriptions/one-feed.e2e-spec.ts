@@ -1,3 +1,4 @@
+import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { SliceRepository } from '../../src/jobs/work/slice.repository.js';
 import { SliceSteps } from '../jobs/slice-steps.js';
@@ -256,6 +257,30 @@ describe('the feed', () => {
     await steps.remove();
     expect(await loggedEntries()).toBe(0);
     expect((await libraryVideos(service, organization.key)).videos).toHaveLength(2);
+  });
+
+  it('is cleaned although the clock was ahead, and while the subscriptions of another organization are held', async () => {
+    const id = await followed({ channel: '@tidewater', start: 1 });
+    await service.query(`UPDATE organization_logs SET remove_at = clock_now() + interval '10 years'`);
+    await published('@tidewater', [id]);
+    const first = organization;
+    organization = await service.organization();
+    await followed({ channel: '@tidewater', start: 1 });
+    await steps.pass(WEEK);
+    const holding = new Client({ connectionString: service.databaseUrl });
+    await holding.connect();
+    try {
+      await holding.query('BEGIN');
+      expect((await holding.query('SELECT FROM jobs WHERE id = $1 FOR UPDATE', [id])).rowCount).toBe(1);
+      await steps.remove();
+      expect(await loggedEntries()).toBe(0);
+      organization = first;
+      expect(await loggedEntries()).toBe(2);
+    } finally {
+      await holding.end();
+    }
+    await steps.remove();
+    expect(await loggedEntries()).toBe(0);
   });
 
   it('keeps only what had room in the library', async () => {

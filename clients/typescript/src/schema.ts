@@ -495,7 +495,7 @@ export interface paths {
         };
         /**
          * The results of a subscription
-         * @description Returns the entries of a subscription in the order in which they became final, each upload exactly once, on every plan. Request `after` with the `next` of the last response, also when it had no entries: `nextCheckAt` states when there can be new ones. Without `after` the oldest stored entry comes first. Results are stored for a week, unless the service is configured otherwise.
+         * @description Returns the entries of a subscription in the order in which they became final, each upload exactly once, on every plan. Request `after` with the `next` of the last response, also when it had no entries: `nextCheckAt` states when there can be new ones. Without `after` the oldest stored entry comes first. Results are stored for a week, unless the service is configured otherwise, and those that are kept until they are deleted.
          */
         get: operations["getSubscriptionResults"];
         put?: never;
@@ -1954,9 +1954,9 @@ export interface components {
             plan?: string;
             /** @description With `feature_not_in_plan`: the lowest plan that includes the feature. */
             requiredPlan?: string;
-            /** @description With `results_expired` of a subscription or the feed, and with `cursor_unknown`: the `after` to continue with, before the oldest result that is stored. */
+            /** @description With `results_expired` of a subscription or the feed, and with `cursor_unknown`: the `after` to continue with, before the next result that is stored, or the oldest one. */
             oldest?: string;
-            /** @description With `results_expired` of a subscription or the feed: how many entries after the cursor have expired. */
+            /** @description With `results_expired` of a subscription or the feed: how many entries after the cursor have expired, 0 when only its own was deleted. */
             expired?: number;
             /** @description With `language_unavailable` of a call about one video: every caption track of the video. */
             captionTracks?: components["schemas"]["CaptionTrack"][];

@@ -70,7 +70,7 @@ CREATE OR REPLACE TRIGGER job_organization_deleted AFTER UPDATE ON organizations
   WHEN (OLD.deleted_at IS NULL AND NEW.deleted_at IS NOT NULL) EXECUTE FUNCTION job_organization_deleted();
 
 -- Why an organization cannot have another unfinished job with p_videos, or another subscription; null when it can. Its lock must be
--- held. Results that have expired or were deleted do not count, but the videos of all jobs until they are removed. Results of jobs
+-- held. Results that have expired, were deleted or belong to a subscription that keeps them do not count, but the videos of all jobs until they are removed. Results of jobs
 -- and of subscriptions count together.
 CREATE OR REPLACE FUNCTION job_refusal(
   p_organization_id text, p_follows boolean, p_videos integer, p_unfinished_max integer, p_stored_max integer,
@@ -81,8 +81,9 @@ CREATE OR REPLACE FUNCTION job_refusal(
               WHEN count(*) FILTER (WHERE is_stored AND check_seconds IS NULL) >= p_stored_max THEN 'too_many_stored'
               WHEN coalesce(sum(last_position - removed) FILTER (WHERE check_seconds IS NULL), 0) + p_videos > p_videos_max
                 AND NOT p_follows THEN 'too_many_videos'
-              WHEN sum(stored_bytes) FILTER (WHERE is_stored) >= p_bytes_max THEN 'too_much_stored' END
-    FROM (SELECT *, deleted_at IS NULL AND (expires_at IS NULL OR expires_at > clock_now()) AS is_stored
+              WHEN sum(stored_bytes) FILTER (WHERE is_stored AND NOT is_keeping) >= p_bytes_max THEN 'too_much_stored' END
+    FROM (SELECT *, deleted_at IS NULL AND (expires_at IS NULL OR expires_at > clock_now()) AS is_stored,
+                 check_seconds IS NOT NULL AND library_is_wanted(jobs) AS is_keeping
             FROM jobs WHERE organization_id = p_organization_id) job
 $$;
 

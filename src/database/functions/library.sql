@@ -99,18 +99,24 @@ CREATE OR REPLACE FUNCTION library_keep_stored(
 ) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_job jobs;
+  v_end integer;
 BEGIN
   PERFORM organization_lock((SELECT organization_id FROM jobs WHERE id = p_job_id));
-  SELECT * INTO v_job FROM jobs WHERE id = p_job_id;
+  SELECT * INTO v_job FROM jobs WHERE id = p_job_id FOR UPDATE;
   PERFORM FROM library_backlog WHERE job_id = p_job_id AND sequence = p_sequence AND begun = p_begun FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
   END IF;
   IF library_is_wanted(v_job) AND v_job.deleted_at IS NULL THEN
-    -- What others have kept is in p_texts no more.
+    -- What others have kept is in p_texts no more; 1,000 results at a time.
+    v_end := least(coalesce(p_end, v_job.succeeded + v_job.failed), p_sequence + 1000);
     PERFORM log_keep(v_job, ARRAY(
       SELECT video_id FROM job_videos
-        WHERE job_id = p_job_id AND sequence > p_sequence AND sequence <= coalesce(p_end, sequence) AND state = 'succeeded'));
+        WHERE job_id = p_job_id AND sequence > p_sequence AND sequence <= v_end AND state = 'succeeded'));
+    IF v_end < coalesce(p_end, v_job.succeeded + v_job.failed) THEN
+      UPDATE library_backlog SET sequence = v_end WHERE job_id = p_job_id;
+      RETURN;
+    END IF;
   END IF;
   IF library_is_wanted(v_job) AND v_job.deleted_at IS NULL AND p_end IS NOT NULL THEN
     PERFORM library_keep(v_job, p_texts, p_entries, p_bytes_max);

@@ -33,7 +33,7 @@ BEGIN
           AND video.sequence = p_job.succeeded + p_job.failed + place
       RETURNING expires_at
   )
-  UPDATE organization_logs SET last_sequence = last_sequence + added.count, remove_at = coalesce(remove_at, added.expires_at)
+  UPDATE organization_logs SET last_sequence = last_sequence + added.count, remove_at = least(remove_at, added.expires_at)
     FROM (SELECT count(*), min(expires_at) AS expires_at FROM added) added WHERE organization_id = p_job.organization_id;
 END $$;
 
@@ -57,42 +57,49 @@ CREATE OR REPLACE FUNCTION log_release(p_organization_id text, p_job_id text, p_
 $$;
 
 -- Removes expired entries of a log with their results, some at a time. The log and the subscriptions know the last one that was removed.
--- Returns the number of removed entries, at least 1 while there is such a log.
+-- What another transaction holds has a later turn: waiting for it could be waiting for each other. Returns the number of removed entries.
 CREATE OR REPLACE FUNCTION log_remove_batch(p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_organization_id text;
   v_expired bigint[];
+  v_jobs text[];
   v_removed record;
+  v_count integer := 0;
 BEGIN
-  SELECT organization_id INTO v_organization_id FROM organization_logs WHERE remove_at <= clock_now() ORDER BY remove_at LIMIT 1;
-  IF NOT FOUND THEN
-    RETURN 0;
-  END IF;
-  v_expired := ARRAY(
-    SELECT sequence FROM log_entries WHERE organization_id = v_organization_id AND NOT is_kept AND expires_at <= clock_now()
-      ORDER BY expires_at, sequence LIMIT p_rows_max);
-  -- In the order in which a slice locks them.
-  PERFORM FROM jobs WHERE id IN (
-    SELECT job_id FROM log_entries WHERE organization_id = v_organization_id AND sequence = ANY (v_expired)) ORDER BY id FOR UPDATE;
-  PERFORM FROM organization_logs WHERE organization_id = v_organization_id FOR UPDATE;
-  WITH removed AS (
-    DELETE FROM log_entries WHERE organization_id = v_organization_id AND sequence = ANY (v_expired) AND NOT is_kept
-      RETURNING sequence, mark, job_id, position
-  ), results AS (
-    DELETE FROM job_videos video USING removed WHERE video.job_id = removed.job_id AND video.position = removed.position
-      RETURNING video.job_id, video.sequence, video.mark, octet_length(video.entry) AS bytes
-  ), changed AS (
-    UPDATE jobs SET stored_bytes = stored_bytes - of_job.bytes, expired_sequence = greatest(expired_sequence, of_job.sequence),
-        expired_mark = CASE WHEN of_job.sequence > expired_sequence THEN of_job.mark ELSE expired_mark END
-      FROM (SELECT job_id, sum(bytes) AS bytes, max(sequence) AS sequence, (array_agg(mark ORDER BY sequence DESC))[1] AS mark
-              FROM results GROUP BY job_id) of_job
-      WHERE id = of_job.job_id
-  )
-  SELECT count(*) AS entries, max(sequence) AS sequence, (array_agg(mark ORDER BY sequence DESC))[1] AS mark
-    INTO v_removed FROM removed;
-  UPDATE organization_logs SET expired_sequence = greatest(expired_sequence, v_removed.sequence),
-      expired_mark = CASE WHEN v_removed.sequence > expired_sequence THEN v_removed.mark ELSE expired_mark END,
-      remove_at = (SELECT min(expires_at) FROM log_entries WHERE organization_id = v_organization_id AND NOT is_kept)
-    WHERE organization_id = v_organization_id;
-  RETURN greatest(v_removed.entries, 1);
+  FOR v_organization_id IN
+    SELECT organization_id FROM organization_logs WHERE remove_at <= clock_now() ORDER BY remove_at LIMIT 100
+  LOOP
+    v_expired := ARRAY(
+      SELECT sequence FROM log_entries WHERE organization_id = v_organization_id AND NOT is_kept AND expires_at <= clock_now()
+        ORDER BY expires_at, sequence LIMIT p_rows_max);
+    v_jobs := ARRAY(
+      SELECT id FROM jobs WHERE id IN (
+        SELECT job_id FROM log_entries WHERE organization_id = v_organization_id AND sequence = ANY (v_expired)) FOR UPDATE SKIP LOCKED);
+    -- After the jobs, as a slice locks them.
+    PERFORM FROM organization_logs WHERE organization_id = v_organization_id FOR UPDATE SKIP LOCKED;
+    CONTINUE WHEN NOT FOUND;
+    WITH removed AS (
+      DELETE FROM log_entries log WHERE organization_id = v_organization_id AND sequence = ANY (v_expired) AND NOT is_kept
+        AND (job_id = ANY (v_jobs) OR NOT EXISTS (SELECT FROM jobs WHERE id = log.job_id))
+        RETURNING sequence, mark, job_id, position
+    ), results AS (
+      DELETE FROM job_videos video USING removed WHERE video.job_id = removed.job_id AND video.position = removed.position
+        RETURNING video.job_id, video.sequence, video.mark, octet_length(video.entry) AS bytes
+    ), changed AS (
+      UPDATE jobs SET stored_bytes = stored_bytes - of_job.bytes, expired_sequence = greatest(expired_sequence, of_job.sequence),
+          expired_mark = CASE WHEN of_job.sequence > expired_sequence THEN of_job.mark ELSE expired_mark END
+        FROM (SELECT job_id, sum(bytes) AS bytes, max(sequence) AS sequence, (array_agg(mark ORDER BY sequence DESC))[1] AS mark
+                FROM results GROUP BY job_id) of_job
+        WHERE id = of_job.job_id
+    )
+    SELECT count(*) AS entries, max(sequence) AS sequence, (array_agg(mark ORDER BY sequence DESC))[1] AS mark
+      INTO v_removed FROM removed;
+    UPDATE organization_logs SET expired_sequence = greatest(expired_sequence, v_removed.sequence),
+        expired_mark = CASE WHEN v_removed.sequence > expired_sequence THEN v_removed.mark ELSE expired_mark END,
+        remove_at = (SELECT min(expires_at) FROM log_entries WHERE organization_id = v_organization_id AND NOT is_kept)
+      WHERE organization_id = v_organization_id;
+    v_count := v_removed.entries;
+    EXIT WHEN v_count > 0;
+  END LOOP;
+  RETURN v_count;
 END $$;

@@ -33,11 +33,11 @@ const ONLY_SOME = {
   oldest: z
     .string()
     .describe(
-      'With `results_expired` of a subscription or the feed, and with `cursor_unknown`: the `after` to continue with, before the oldest ' +
-        'result that is stored.',
+      'With `results_expired` of a subscription or the feed, and with `cursor_unknown`: the `after` to continue with, before the next ' +
+        'result that is stored, or the oldest one.',
     ),
   expired: count(
-    'With `results_expired` of a subscription or the feed: how many entries after the cursor have expired.',
+    'With `results_expired` of a subscription or the feed: how many entries after the cursor have expired, 0 when only its own was deleted.',
   ),
   captionTracks: z
     .array(CaptionTrack)

@@ -36,14 +36,14 @@ export function writeResultCursor({ sequence, mark, expired }: ResultCursor): st
 export class CursorExpiredError extends DomainError {
   /**
    * @param oldest the cursor before the oldest result after it that is stored
-   * @param expired how many results after the cursor have expired
+   * @param expired how many results after the cursor have expired; 0 when only its own was deleted
    */
   constructor(oldest: string, expired: number) {
-    super(
-      'results_expired',
-      `${expired} results after this cursor have expired. Continue with after=${oldest}, before the oldest that is stored.`,
-      { fields: { oldest, expired } },
-    );
+    const why =
+      expired === 0 ? 'The result of this cursor was deleted.' : `${expired} results after this cursor have expired.`;
+    super('results_expired', `${why} Continue with after=${oldest}, before the next one that is stored.`, {
+      fields: { oldest, expired },
+    });
   }
 }
 
@@ -87,13 +87,12 @@ export function placeOf(after: ResultCursor | undefined, { last, expired, stored
   const beginning = { sequence: 0, mark: null, expired: expired.sequence };
   if (after === undefined) return beginning;
   const { sequence, mark } = after;
-  // Nothing is stored between that and the cursor.
-  const oldest = { ...beginning, ...stored };
-  if (lost > 0) throw new CursorExpiredError(writeResultCursor(oldest), lost);
   const known = [stored, expired].find((result) => result?.sequence === sequence);
-  const isRemoved = !known && sequence < expired.sequence;
-  // Where the former results and the present ones part cannot be known, nor the mark of one that was removed.
-  if (Math.max(sequence, after.expired) > last || (mark !== null && mark !== known?.mark))
-    throw new CursorUnknownError(writeResultCursor(isRemoved ? oldest : beginning));
+  const isOther = known !== undefined && mark !== null && mark !== known?.mark;
+  // Where the former results and the present ones part cannot be known.
+  if (isOther || Math.max(sequence, after.expired) > last) throw new CursorUnknownError(writeResultCursor(beginning));
+  const isDeleted = !known && mark !== null;
+  // Nothing is stored between that and the cursor.
+  if (lost > 0 || isDeleted) throw new CursorExpiredError(writeResultCursor({ ...beginning, ...stored }), lost);
   return { ...beginning, sequence, mark: known?.mark ?? null };
 }

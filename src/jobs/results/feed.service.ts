@@ -47,7 +47,11 @@ type FeedRow = BoundsRow &
  * as `isWanted` has them.
  */
 const FEED = `
-  WITH scanned AS MATERIALIZED (
+  WITH log AS MATERIALIZED (
+    SELECT last_sequence, expired_sequence, expired_mark,
+           ${lostAfter('$3', 'expired_sequence', 'FROM log_entries WHERE organization_id = $1')} AS lost
+      FROM organization_logs WHERE organization_id = $1
+  ), scanned AS MATERIALIZED (
     SELECT sequence, mark, job_id, position FROM log_entries
       WHERE organization_id = $1 AND sequence > $2::bigint ORDER BY sequence LIMIT $6
   ), matching AS MATERIALIZED (
@@ -66,10 +70,10 @@ const FEED = `
   )
   SELECT log.last_sequence::double precision, log.expired_sequence::double precision, log.expired_mark,
          stored.sequence::double precision AS stored_sequence, stored.mark AS stored_mark,
-         ${lostAfter('$3', 'log.expired_sequence', 'FROM log_entries WHERE organization_id = $1')} AS lost,
+         coalesce(log.lost, 0) AS lost,
          reached.sequence::double precision AS scanned_sequence, reached.mark AS scanned_mark,
          (SELECT count(*)::integer FROM matching) AS matched, entries.*
-    FROM (SELECT) one LEFT JOIN organization_logs log ON organization_id = $1 LEFT JOIN entries ON true
+    FROM (SELECT) one LEFT JOIN log ON true LEFT JOIN entries ON true
       LEFT JOIN (SELECT sequence, mark FROM log_entries WHERE organization_id = $1 AND sequence <= $2::bigint
                    ORDER BY sequence DESC LIMIT 1) stored ON true
       LEFT JOIN (SELECT sequence, mark FROM scanned ORDER BY sequence DESC LIMIT 1) reached ON true

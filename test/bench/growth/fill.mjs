@@ -208,6 +208,7 @@ export class Filling {
     await this.#copy('log_entries', added(this.#sizes.logEntries), {
       sequence:
         '(SELECT last_sequence FROM organization_logs log WHERE log.organization_id = sample.organization_id) + n',
+      event: `jsonb_set(sample.event, '{videoId}', to_jsonb('logged' || n))`,
     });
     await this.#client.query(
       `UPDATE organization_logs log SET last_sequence = (SELECT max(sequence) FROM log_entries WHERE organization_id = log.organization_id)`,
