@@ -177,7 +177,9 @@ export const VARIABLES = z.object({
     .describe('hours for which a result of a subscription is stored; longer when its text is kept'),
   JOB_RESULTS_MAX_MEGABYTES: wholeNumber(1, 100_000_000)
     .default(10_000)
-    .describe('stored results of an organization, beyond which it cannot create or resume a job: 429; without those of subscriptions that keep them'),
+    .describe(
+      'stored results of an organization, beyond which it cannot create or resume a job: 429; without those of subscriptions that keep them',
+    ),
   LIBRARY_MAX_MEGABYTES: wholeNumber(1, 100_000_000)
     .default(2_048)
     .describe('megabytes that an organization can keep in its library, with the index of the words'),
