@@ -182,6 +182,7 @@ describe('the command follow', () => {
     const index = indexOf(out);
     const { id } = index.subscription ?? {};
     writeFileSync(join(out, 'index.json'), JSON.stringify({ ...index, subscription: { id, after: 0 } }));
+    await database.dataSource.query('DELETE FROM job_videos WHERE job_id = $1 AND sequence <= 2', [id]);
     await database.dataSource.query('UPDATE jobs SET expired_sequence = 2 WHERE id = $1', [id]);
     for (const warning of [/^warning: 2 results of @3-videos-no-45 expired before a run took them\. .*\n$/, /^$/]) {
       const [videoId = ''] = youtube.publish({ channel: '@3-videos-no-45', count: 1 });

@@ -268,12 +268,12 @@ class FollowRun {
       // Of a database that was restored: what comes again is not written again.
       if (error.code === 'cursor_unknown') return this.readFeed(error.fields.oldest);
       if (error.code !== 'results_expired' || error.fields.oldest === undefined) throw error;
-      const lost = counted(error.fields.expired ?? 0, 'result');
-      this.report(
-        `warning: ${lost} of ${request.playlist ?? request.channel} expired before a run took them. Run archive with this directory for the missing files.`,
-        true,
-      );
-      return this.readFeed(error.fields.oldest);
+      const { oldest, expired = 0 } = error.fields;
+      const warning =
+        `warning: ${counted(expired, 'result')} of ${request.playlist ?? request.channel} expired before a run took them. ` +
+        'Run archive with this directory for the missing files.';
+      if (expired > 0) this.report(warning, true);
+      return this.readFeed(oldest);
     }
   }
 }

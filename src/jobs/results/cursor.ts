@@ -10,7 +10,7 @@ export interface ResultCursor {
   expired: number;
 }
 
-const FORM = /^(0|[1-9][0-9]{0,14})(?:\.([A-Za-z0-9_-]{8}))?(?:~([1-9][0-9]{0,14}))?$/;
+const FORM = /^(0|[1-9]\d{0,14})(?:\.([\w-]{8}))?(?:~([1-9]\d{0,14}))?$/;
 
 /** A field with a cursor. Version 1.0 wrote it as a number. */
 export const CURSOR_KIND: Kind = {
