@@ -70,8 +70,8 @@ CREATE OR REPLACE TRIGGER job_organization_deleted AFTER UPDATE ON organizations
   WHEN (OLD.deleted_at IS NULL AND NEW.deleted_at IS NOT NULL) EXECUTE FUNCTION job_organization_deleted();
 
 -- Why an organization cannot have another unfinished job with p_videos, or another subscription; null when it can. Its lock must be
--- held. Results that have expired, were deleted or belong to a subscription that keeps them do not count, but the videos of all jobs until they are removed. Results of jobs
--- and of subscriptions count together.
+-- held. Results that have expired, were deleted or belong to a subscription that keeps them do not count, but the videos of all jobs
+-- until they are removed. Results of jobs and of subscriptions count together.
 CREATE OR REPLACE FUNCTION job_refusal(
   p_organization_id text, p_follows boolean, p_videos integer, p_unfinished_max integer, p_stored_max integer,
   p_bytes_max double precision, p_videos_max integer

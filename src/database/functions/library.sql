@@ -107,18 +107,18 @@ BEGIN
   IF NOT FOUND THEN
     RETURN;
   END IF;
-  IF library_is_wanted(v_job) AND v_job.deleted_at IS NULL THEN
-    -- What others have kept is in p_texts no more; 1,000 results at a time.
-    v_end := least(coalesce(p_end, v_job.succeeded + v_job.failed), p_sequence + 1000);
-    PERFORM log_keep(v_job, ARRAY(
-      SELECT video_id FROM job_videos
-        WHERE job_id = p_job_id AND sequence > p_sequence AND sequence <= v_end AND state = 'succeeded'));
-    IF v_end < coalesce(p_end, v_job.succeeded + v_job.failed) THEN
-      UPDATE library_backlog SET sequence = v_end WHERE job_id = p_job_id;
-      RETURN;
-    END IF;
+  IF NOT library_is_wanted(v_job) OR v_job.deleted_at IS NOT NULL THEN
+    DELETE FROM library_backlog WHERE job_id = p_job_id;
+    RETURN;
   END IF;
-  IF library_is_wanted(v_job) AND v_job.deleted_at IS NULL AND p_end IS NOT NULL THEN
+  -- What others have kept is in p_texts no more; 1,000 results at a time.
+  v_end := coalesce(p_end, v_job.succeeded + v_job.failed);
+  PERFORM log_keep(v_job, ARRAY(
+    SELECT video_id FROM job_videos
+      WHERE job_id = p_job_id AND sequence > p_sequence AND sequence <= least(v_end, p_sequence + 1000) AND state = 'succeeded'));
+  IF v_end > p_sequence + 1000 THEN
+    UPDATE library_backlog SET sequence = p_sequence + 1000 WHERE job_id = p_job_id;
+  ELSIF p_end IS NOT NULL THEN
     PERFORM library_keep(v_job, p_texts, p_entries, p_bytes_max);
     UPDATE library_backlog SET sequence = p_end WHERE job_id = p_job_id;
   ELSE

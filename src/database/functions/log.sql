@@ -37,12 +37,13 @@ BEGIN
     FROM (SELECT count(*), min(expires_at) AS expires_at FROM added) added WHERE organization_id = p_job.organization_id;
 END $$;
 
--- Has entries of a subscription stay in the log for as long as the library has their texts.
+-- Has entries of a subscription stay in the log for as long as the library has their texts. An archive job has none.
 CREATE OR REPLACE FUNCTION log_keep(p_job jobs, p_videos text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
   UPDATE log_entries log SET is_kept = true
-    WHERE organization_id = p_job.organization_id AND event ->> 'videoId' = ANY (p_videos) AND job_id = p_job.id AND NOT is_kept
-      AND EXISTS (SELECT FROM library_texts WHERE organization_id = p_job.organization_id AND video_id = log.event ->> 'videoId'
-        AND deleted_at IS NULL)
+    WHERE p_job.check_seconds IS NOT NULL AND organization_id = p_job.organization_id AND event ->> 'videoId' = ANY (p_videos)
+      AND job_id = p_job.id AND NOT is_kept AND EXISTS (
+        SELECT FROM library_texts
+          WHERE organization_id = p_job.organization_id AND video_id = log.event ->> 'videoId' AND deleted_at IS NULL)
 $$;
 
 -- Has entries that were kept expire, of all subscriptions when p_job_id is null.
