@@ -34,6 +34,8 @@ describe('the id of a request', () => {
           typeof value === 'string' &&
           value.length >= 1 &&
           value.length <= 128 &&
+          // The credentials of a URL.
+          !/:\/\/[^/]+@/.test(value) &&
           [...value].every((character) => /[A-Za-z0-9]/.test(character) || '._:/+=@-'.includes(character));
         if (harmless) expect(id).toBe(value);
         else expect(id).toMatch(UUID);
@@ -43,8 +45,9 @@ describe('the id of a request', () => {
     );
   });
 
-  it("is a new one when the caller's own contains a token of the service or a key", () => {
-    for (const given of [TOKEN, `a${TOKEN}b`, `ctk_${'a'.repeat(20)}`]) expect(assigned(given).id).toMatch(UUID);
+  it("is a new one when the caller's own contains a token of the service, a key or credentials", () => {
+    for (const given of [TOKEN, `a${TOKEN}b`, `ctk_${'a'.repeat(20)}`, '://a@'])
+      expect(assigned(given).id).toMatch(UUID);
   });
 });
 
